@@ -1,0 +1,106 @@
+"""Exact-type validation; the only place that raises ValueError for input.
+
+Subclasses are refused everywhere: a `bool` is an `int`, and a `str` or `dict` subclass may
+lie about its content.
+"""
+
+import re
+from math import isfinite
+from typing import TypeGuard
+
+from lease.limits import CEILING, MAX_QTY, Limits
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EVENT_KEYS = {"id", "qty"}
+_TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
+# Beyond these a refused value is described, not quoted: characters of a str, bits of an int.
+_LONG = 80
+_WIDE = 64
+_OUTCOMES = ("ok", "retry", "permanent")
+
+
+def identifier(name: str, value: object) -> str:
+    """Return `value` if it is an exact str of 1-64 ASCII letters, digits, `_` and `-`."""
+    if type(value) is str and _IDENTIFIER.fullmatch(value):
+        return value
+    raise ValueError(
+        f"{name} must be a str of 1-64 ASCII letters, digits, '_' or '-', not {shown(value)}"
+    )
+
+
+def integer(name: str, value: object, low: int, high: int) -> int:
+    """Return `value` if it is an exact int from `low` to `high`."""
+    if type(value) is int and low <= value <= high:
+        return value
+    raise ValueError(f"{name} must be an int from {low} to {high}, not {shown(value)}")
+
+
+def now(value: object, limits: Limits, name: str = "now_ms") -> int:
+    """Return `value` if it is an instant within the limits."""
+    return integer(name, value, 0, limits.max_now_ms)
+
+
+def later(first_ms: int, second_ms: object, limits: Limits) -> int:
+    """Return the clock's second reading if it is an instant no earlier than the first."""
+    second = now(second_ms, limits, "clock()")
+    if second >= first_ms:
+        return second
+    raise ValueError(f"clock() went backwards, from {first_ms} to {second}")
+
+
+def fraction(name: str, value: object) -> float:
+    """Return `value` if it is an exact int or float, finite, from 0 to 1."""
+    if (type(value) is int or (type(value) is float and isfinite(value))) and 0 <= value <= 1:
+        return value
+    raise ValueError(f"{name} must be an int or float from 0 to 1, not {shown(value)}")
+
+
+def outcome(value: object) -> None:
+    """Accept the exact name of what a send came to."""
+    if type(value) is not str or value not in _OUTCOMES:
+        raise ValueError(f"outcome must be 'ok', 'retry' or 'permanent', not {shown(value)}")
+
+
+def event(value: object) -> tuple[str, int]:
+    """Return the id and quantity of an exact dict that holds just these."""
+    if not _has_keys(value, _EVENT_KEYS):
+        raise ValueError(f"event must be a dict of just id and qty, not {shown(value)}")
+    return identifier("id", value["id"]), integer("qty", value["qty"], 1, MAX_QTY)
+
+
+def ticket(value: object, limits: Limits) -> dict[str, str | int]:
+    """Return a private copy of a claim's ticket, every field checked."""
+    if not _has_keys(value, _TICKET_KEYS):
+        raise ValueError(f"ticket must be a dict of just a claim's six keys, not {shown(value)}")
+    return {
+        "id": identifier("ticket id", value["id"]),
+        "qty": integer("ticket qty", value["qty"], 1, MAX_QTY),
+        "owner": identifier("ticket owner", value["owner"]),
+        "token": integer("ticket token", value["token"], 1, CEILING),
+        "attempt": integer("ticket attempt", value["attempt"], 1, limits.max_attempts),
+        "lease_until": integer("ticket lease_until", value["lease_until"], 1, CEILING),
+    }
+
+
+def dead(job_id: str, found: tuple[str] | None) -> None:
+    """Accept only the row of a job that is in quarantine."""
+    if found is None:
+        raise ValueError(f"there is no job {job_id}")
+    (status,) = found
+    if status != "dead":
+        raise ValueError(f"job {job_id} is {status}; only a dead job can be redriven")
+
+
+def shown(value: object) -> str:
+    """Describe a refused value without calling any code of its class."""
+    if type(value) is str:
+        return repr(value if len(value) <= _LONG else value[:_LONG] + "...")
+    if type(value) is int and value.bit_length() > _WIDE:
+        return f"an int of {value.bit_length()} bits"
+    if type(value) in (int, float, bool):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def _has_keys(value: object, keys: set[str]) -> TypeGuard[dict[str, object]]:
+    return type(value) is dict and all(type(key) is str for key in value) and value.keys() == keys

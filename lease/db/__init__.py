@@ -1,0 +1,1 @@
+"""How SQL gets run: the named statements, the write transaction, opening and migrating files."""

@@ -1,0 +1,82 @@
+"""Run yoyo's migrations on a borrowed connection, inside a transaction that is already open.
+
+Stock yoyo opens a second connection, commits each migration on its own, keeps a lock row that
+outlives a killed process and records user and host names. Here the caller's transaction is the
+lock and the only commit; the bookkeeping stays as the `yoyo` command expects it.
+"""
+
+import sqlite3
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from glob import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from yoyo import internalmigrations, read_migrations
+from yoyo.backends.core.sqlite3 import SQLiteBackend
+from yoyo.connections import parse_uri
+from yoyo.migrations import default_migration_table
+
+from lease.db.resources import folder
+
+
+class BorrowedConnection(SQLiteBackend):  # type: ignore[misc]  # yoyo ships no types
+    """yoyo's SQLite backend, without a connection, a commit or a lock of its own."""
+
+    _in_transaction = True
+    _internal_schema_updated = True
+
+    def __init__(self, con: sqlite3.Connection) -> None:
+        self._borrowed = con
+        super().__init__(parse_uri("sqlite:///"), default_migration_table)
+
+    def connect(self, _dburi: object) -> sqlite3.Connection:
+        """Return the caller's connection."""
+        return self._borrowed
+
+    def copy(self) -> AbstractContextManager["BorrowedConnection"]:
+        """Return this very backend, and leave it open."""
+        return nullcontext(self)
+
+    def commit(self) -> None:
+        """Leave the commit to the caller."""
+
+    def rollback(self) -> None:
+        """Leave the rollback to the caller."""
+
+    def execute(self, sql: str, params: dict[str, Any] | None = None) -> sqlite3.Cursor:
+        """Run a statement with times as text, so that no global adapter is needed."""
+        texts = {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in (params or {}).items()
+        }
+        cursor: sqlite3.Cursor = super().execute(sql, texts)
+        return cursor
+
+    def get_log_data(self, migration: Any = None, operation: str = "apply") -> dict[str, Any]:
+        """Describe an operation without naming the user or the host."""
+        return {
+            "id": str(uuid4()),
+            "migration_id": migration.id,
+            "migration_hash": migration.hash,
+            "operation": operation,
+            "username": None,
+            "hostname": None,
+            "created_at_utc": datetime.now(UTC).replace(tzinfo=None),
+        }
+
+
+def apply(con: sqlite3.Connection, names: list[str]) -> None:
+    """Apply the named migrations, in order, inside the caller's open transaction."""
+    backend = BorrowedConnection(con)
+    internalmigrations.upgrade(backend)
+    shipped = folder("migrations", "sqlite")
+    with TemporaryDirectory(prefix="lease-") as place:
+        for file in shipped.iterdir():
+            if file.name.partition(".")[0] in names:
+                Path(place, file.name).write_bytes(file.read_bytes())
+        # yoyo reads only real files, under their own names, and takes a folder for a glob pattern.
+        for migration in read_migrations(escape(place)):
+            backend.apply_one(migration)

@@ -1,0 +1,55 @@
+"""Open a SQLite file: by path alone, never by accident a new one, private to its user."""
+
+import os
+import sqlite3
+from contextlib import suppress
+
+StrPath = str | os.PathLike[str]
+
+# UPDATE ... RETURNING came with this version.
+OLDEST_SQLITE = (3, 35, 0)
+
+
+def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqlite3.Connection:
+    """Return a connection to a file, with no transaction of the driver's own.
+
+    Args:
+        path: a file's path, taken to the letter: `?`, `#`, `%` and a leading `file:` mean nothing.
+        create: make the file if it is missing, readable and writable by its user alone.
+            False never makes one.
+        timeout_s: how long a statement waits for another connection's lock, in seconds.
+
+    Raises:
+        ValueError: the path is empty or `:memory:`, which name no file.
+        sqlite3.OperationalError: the file cannot be opened.
+        sqlite3.NotSupportedError: SQLite is too old.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise sqlite3.NotSupportedError(
+            f"SQLite {sqlite3.sqlite_version} lacks RETURNING; use Python with SQLite 3.35 or later"
+        )
+    name = os.fsdecode(path)
+    if name in ("", ":memory:"):
+        raise ValueError(f"path must name a file, not {name!r}")
+    name = os.path.abspath(name)
+    if create:
+        _create_private(name)
+    return sqlite3.connect(
+        _uri(name, mode="rwc" if create else "rw"),
+        uri=True,
+        isolation_level=None,
+        timeout=timeout_s,
+    )
+
+
+def _create_private(name: str) -> None:
+    # mknod and not open: closing any descriptor of a database drops the locks that this process
+    # holds on it. What goes wrong here goes wrong in SQLite's own open, which reports it.
+    with suppress(OSError):
+        os.mknod(name, 0o600)
+
+
+def _uri(name: str, mode: str) -> str:
+    for special, escaped in (("%", "%25"), ("?", "%3f"), ("#", "%23")):
+        name = name.replace(special, escaped)
+    return f"file://{name}?mode={mode}"

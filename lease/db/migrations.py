@@ -1,0 +1,72 @@
+"""Bring a file's schema up to date, in one transaction, and refuse a file from the future."""
+
+import sqlite3
+
+from lease.db.resources import folder
+from lease.db.statements import Statement, statement
+from lease.db.transaction import write_transaction
+from lease.errors import UnusableFile
+
+SCHEMA_HAS_BOOKKEEPING = statement("schema_has_bookkeeping")
+SCHEMA_APPLIED = statement("schema_applied")
+
+_SHIPPED = sorted(
+    file.name.removesuffix(".sql")
+    for file in folder("migrations", "sqlite").iterdir()
+    if file.name.endswith(".sql") and not file.name.endswith(".rollback.sql")
+)
+
+
+def migrate(con: sqlite3.Connection, migration_set: str, probe: Statement) -> bool:
+    """Apply the migrations of a set that the file lacks; return whether there were any.
+
+    A current file is only read. Otherwise one `BEGIN IMMEDIATE` and one `COMMIT` hold all of
+    it, and a second process that waited for the lock finds nothing left to do.
+
+    Args:
+        con: a connection with no transaction open.
+        migration_set: `queue`, `outbox` or `inbox`; the prefix of the set's files.
+        probe: a statement that names every column of the set, tried before the commit, since
+            the file may hold a stranger's tables of the same names.
+
+    Raises:
+        UnusableFile: the file has a migration of the set that this version does not know, or
+            tables of its own that stand in the way; nothing was changed.
+    """
+    if not missing(con, migration_set):
+        return False
+    # yoyo takes longer to import than all the rest; a current file never pays for it.
+    from lease.db.apply import apply
+
+    with write_transaction(con):
+        lacking = missing(con, migration_set)
+        if lacking:
+            try:
+                apply(con, lacking)
+                probe.none(con)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_ERROR":
+                    raise
+                raise UnusableFile(
+                    f"the file's own tables are not those of lease ({error}); choose another file"
+                ) from error
+    return bool(lacking)
+
+
+def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
+    """Return the names of the set's migrations that the file lacks, in order.
+
+    Raises:
+        UnusableFile: the file has a migration of the set that this version does not know.
+    """
+    shipped = [name for name in _SHIPPED if name.startswith(f"{migration_set}_")]
+    if not SCHEMA_HAS_BOOKKEEPING.optional(con):
+        return shipped
+    applied = {name for (name,) in SCHEMA_APPLIED.many(con, migration_set=migration_set)}
+    unknown = sorted(applied.difference(shipped))
+    if unknown:
+        raise UnusableFile(
+            f"the file has the migration {unknown[0]}, which this version of lease does not know; "
+            "upgrade lease-queue"
+        )
+    return [name for name in shipped if name not in applied]

@@ -1,0 +1,90 @@
+"""The named SQL statements, read once at import and frozen.
+
+A file holds one statement. Its leading comment lines are the header: the first names the
+statement as the file does, the others tell a DBA its parameters, result, caller and plan.
+"""
+
+import sqlite3
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lease.db.resources import folder
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+Value = str | int | float | bytes | None
+Row = tuple[Any, ...]
+
+
+class Statement(NamedTuple):
+    """One named statement; each method is one `Result` that a header may declare."""
+
+    name: str
+    sql: str
+
+    def none(self, con: sqlite3.Connection, **parameters: Value) -> None:
+        """Run it for its effect alone."""
+        self._cursor(con, parameters)
+
+    def count(self, con: sqlite3.Connection, **parameters: Value) -> int:
+        """Run it and return how many rows it changed."""
+        return self._cursor(con, parameters).rowcount
+
+    def one(self, con: sqlite3.Connection, **parameters: Value) -> Row:
+        """Run it and return its only row."""
+        (row,) = self.many(con, **parameters)
+        return row
+
+    def optional(self, con: sqlite3.Connection, **parameters: Value) -> Row | None:
+        """Run it and return its only row, or None."""
+        rows = self.many(con, **parameters)
+        return rows[0] if rows else None
+
+    def many(self, con: sqlite3.Connection, **parameters: Value) -> list[Row]:
+        """Run it and return all rows: an unfetched RETURNING would make COMMIT fail."""
+        return self._cursor(con, parameters).fetchall()
+
+    def _cursor(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> sqlite3.Cursor:
+        cursor = con.cursor()
+        # The connection is borrowed; its owner may have chosen another row shape.
+        cursor.row_factory = None
+        return cursor.execute(self.sql, parameters)
+
+
+def parse(file_name: str, text: str) -> Statement:
+    """Split a file into its header and its statement.
+
+    Raises:
+        ValueError: the header's first line does not name the statement as the file does.
+    """
+    lines = text.splitlines(keepends=True)
+    size = next((at for at, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    name = text.removeprefix("--").partition(":")[0].strip()
+    if file_name != f"{name}.sql":
+        raise ValueError(f"{file_name} names its statement {name!r}; the two must be alike")
+    return Statement(name, "".join(lines[size:]).strip())
+
+
+def read(place: "Traversable") -> dict[str, Statement]:
+    """Read every `.sql` file of a folder, once.
+
+    Raises:
+        ValueError: a file names its statement otherwise, so that a name would stand twice.
+    """
+    files = [file for file in place.iterdir() if file.name.endswith(".sql")]
+    found = [parse(file.name, file.read_text(encoding="utf-8")) for file in files]
+    return {each.name: each for each in found}
+
+
+_STATEMENTS = read(folder("sql", "sqlite"))
+
+
+def statement(name: str) -> Statement:
+    """Return the statement of that name; called at import, so that a missing file fails there.
+
+    Raises:
+        LookupError: no file of that name was shipped.
+    """
+    if name not in _STATEMENTS:
+        raise LookupError(f"sql/sqlite/{name}.sql is missing; install lease-queue again")
+    return _STATEMENTS[name]

@@ -1,0 +1,20 @@
+"""The lease queue's verbs, with bounds that the caller chooses."""
+
+from lease.jobs._backoff import retry_delay
+from lease.jobs._claim import claim
+from lease.jobs._enqueue import enqueue
+from lease.jobs._finish import finish
+from lease.jobs._open import open_queue
+from lease.jobs._redrive import redrive
+from lease.jobs._run import run_file, run_once
+
+__all__ = [
+    "claim",
+    "enqueue",
+    "finish",
+    "open_queue",
+    "redrive",
+    "retry_delay",
+    "run_file",
+    "run_once",
+]

@@ -1,0 +1,62 @@
+"""Hand the oldest claimable job to one worker, under a lease and a new token."""
+
+import sqlite3
+
+from lease import checks
+from lease.db.statements import statement
+from lease.db.transaction import write_transaction
+from lease.limits import WIDE, Limits
+from lease.model import Fault, Ticket
+
+CLAIM_QUARANTINE = statement("claim_quarantine")
+CLAIM_TAKE = statement("claim_take")
+
+
+def claim(
+    con: sqlite3.Connection,
+    owner: str,
+    now_ms: int,
+    lease_ms: int = 1000,
+    fault: Fault | None = None,
+    *,
+    limits: Limits = WIDE,
+) -> Ticket | None:
+    """Lease one job, after burying those that have run out of time or attempts.
+
+    The two happen in one write transaction; the burying is committed even where nothing is
+    left to lease.
+
+    Args:
+        con: a connection with no transaction open.
+        owner: identifier of the worker.
+        now_ms: the present, milliseconds.
+        lease_ms: longest lease, milliseconds from 1; the job's deadline clips it.
+        fault: called at each commit boundary; None for never.
+        limits: the upper bounds of the numbers.
+
+    Returns:
+        The ticket that `finish` asks for, or None if no job is claimable.
+
+    Raises:
+        ValueError: an argument is not of its exact type or out of range.
+
+    Hooks: `after-claim` before COMMIT, `after-commit` after it; neither when None is returned.
+
+    Source: contract, step 4.
+    """
+    checks.identifier("owner", owner)
+    checks.now(now_ms, limits)
+    checks.integer("lease_ms", lease_ms, 1, limits.max_lease_ms)
+    with write_transaction(con):
+        CLAIM_QUARANTINE.count(con, now_ms=now_ms)
+        taken = CLAIM_TAKE.optional(con, owner=owner, now_ms=now_ms, lease_ms=lease_ms)
+        if taken and fault:
+            fault("after-claim")
+    if taken is None:
+        return None
+    if fault:
+        fault("after-commit")
+    job_id, qty, holder, token, attempt, lease_until = taken
+    return Ticket(
+        id=job_id, qty=qty, owner=holder, token=token, attempt=attempt, lease_until=lease_until
+    )

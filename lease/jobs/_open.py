@@ -1,0 +1,59 @@
+"""Open a queue file with its durability in force and its schema current."""
+
+import os
+import sqlite3
+
+from lease.db.connection import StrPath, connect
+from lease.db.migrations import migrate
+from lease.db.statements import statement
+from lease.errors import UnusableFile
+
+OPEN_JOURNAL_MODE = statement("open_journal_mode")
+OPEN_SYNCHRONOUS = statement("open_synchronous")
+OPEN_SYNCHRONOUS_LEVEL = statement("open_synchronous_level")
+OPEN_PROBE = statement("open_probe")
+
+_FULL = 2
+
+
+def open_queue(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
+    """Open a queue file, creating it or bringing its schema up to date in one transaction.
+
+    Jobs and audit rows that are there stay as they are. The connection has
+    `isolation_level=None`, waits one second for a lock, and is set to `journal_mode=DELETE`
+    and `synchronous=FULL`. On any failure it is closed.
+
+    Args:
+        path: a file's path, taken to the letter; never an in-memory database.
+        create: make the file if it is missing, private to its user. False never makes one.
+
+    Raises:
+        ValueError: the path names no file.
+        FileNotFoundError: `create` is False and no ordinary file is there.
+        UnusableFile: the file's tables are a stranger's or from a later version, or the
+            durability asked for could not be had.
+        sqlite3.Error: the file cannot be opened, is locked for too long, or is no database.
+
+    Source: contract, step 2.
+    """
+    if not create and not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no queue file at {os.fsdecode(path)!r}")
+    con = connect(path, create=create)
+    try:
+        _make_durable(con)
+        migrate(con, "queue", OPEN_PROBE)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _make_durable(con: sqlite3.Connection) -> None:
+    (mode,) = OPEN_JOURNAL_MODE.one(con)
+    OPEN_SYNCHRONOUS.none(con)
+    (level,) = OPEN_SYNCHRONOUS_LEVEL.one(con)
+    if (mode, level) != ("delete", _FULL):
+        raise UnusableFile(
+            f"the file keeps journal_mode={mode} and synchronous={level}; "
+            "a queue needs delete and 2, so close its other users or choose another file"
+        )

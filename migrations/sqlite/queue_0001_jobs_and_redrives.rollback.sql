@@ -1,0 +1,5 @@
+-- Removes the queue with every job and every audit row in it.
+
+DROP TABLE redrives;
+
+DROP TABLE jobs;

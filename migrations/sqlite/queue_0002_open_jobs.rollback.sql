@@ -1,0 +1,3 @@
+-- Removes the index; a claim then reads every job.
+
+DROP INDEX jobs_open_idx;
