@@ -4,16 +4,11 @@ import os
 import sqlite3
 
 from lease.db.connection import StrPath, connect
+from lease.db.durability import make_durable
 from lease.db.migrations import migrate
 from lease.db.statements import statement
-from lease.errors import UnusableFile
 
-OPEN_JOURNAL_MODE = statement("open_journal_mode")
-OPEN_SYNCHRONOUS = statement("open_synchronous")
-OPEN_SYNCHRONOUS_LEVEL = statement("open_synchronous_level")
 OPEN_PROBE = statement("open_probe")
-
-_FULL = 2
 
 
 def open_queue(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
@@ -40,20 +35,9 @@ def open_queue(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
         raise FileNotFoundError(f"there is no queue file at {os.fsdecode(path)!r}")
     con = connect(path, create=create)
     try:
-        _make_durable(con)
+        make_durable(con, "delete")
         migrate(con, "queue", OPEN_PROBE)
     except BaseException:
         con.close()
         raise
     return con
-
-
-def _make_durable(con: sqlite3.Connection) -> None:
-    (mode,) = OPEN_JOURNAL_MODE.one(con)
-    OPEN_SYNCHRONOUS.none(con)
-    (level,) = OPEN_SYNCHRONOUS_LEVEL.one(con)
-    if (mode, level) != ("delete", _FULL):
-        raise UnusableFile(
-            f"the file keeps journal_mode={mode} and synchronous={level}; "
-            "a queue needs delete and 2, so close its other users or choose another file"
-        )
