@@ -31,7 +31,9 @@ def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqli
     name = os.fsdecode(path)
     if name in ("", ":memory:"):
         raise ValueError(f"path must name a file, not {name!r}")
-    name = os.path.abspath(name)
+    # Resolved as the system does, links first: `..` behind a link is not the folder before it,
+    # and a file that a link only promises would be made by SQLite, for everybody to read.
+    name = os.path.realpath(name)
     if create:
         _create_private(name)
     return sqlite3.connect(
