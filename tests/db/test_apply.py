@@ -1,0 +1,156 @@
+"""yoyo on a borrowed connection, and its stock command on the file afterwards."""
+
+import getpass
+import socket
+import sqlite3
+import subprocess
+import sysconfig
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lease import claim, enqueue, open_queue
+from lease.db.connection import connect
+from lease.db.migrations import missing
+from tests.support.layouts import MIGRATIONS
+
+YOYO = Path(sysconfig.get_path("scripts"), "yoyo")
+
+
+def yoyo(command: str, path: Path, *options: str) -> str:
+    """Run the stock command on the queue set of a file, as a DBA would."""
+    database = ("-d", f"sqlite:///{path}", "-m", "^queue_")
+    done = subprocess.run(
+        [YOYO, command, "-b", "--no-config-file", *database, *options, MIGRATIONS / "sqlite"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def states(path: Path) -> dict[str, str]:
+    """Return what `yoyo list` says about each migration: A for applied, U for not."""
+    rows = (line.split() for line in yoyo("list", path).splitlines()[2:])
+    return {name: state for state, name, _source in rows}
+
+
+def shipped(path: Path) -> list[str]:
+    """Name the set's migrations, by asking what a new file lacks."""
+    with closing(connect(path.with_suffix(".none"))) as con:
+        return missing(con, "queue")
+
+
+def test_stock_list_agrees(queue_path: Path):
+    """`yoyo list` shows every migration of the queue applied, and its own tables do no harm."""
+    open_queue(queue_path).close()
+
+    assert states(queue_path) == dict.fromkeys(shipped(queue_path), "A")
+    open_queue(queue_path).close()
+
+
+def test_stock_rollback_agrees(queue_path: Path):
+    """`yoyo rollback` removes all that was applied; the next opening applies it again."""
+    open_queue(queue_path).close()
+    yoyo("rollback", queue_path, "--all")
+    with closing(connect(queue_path)) as con:
+        assert missing(con, "queue") == shipped(queue_path)
+        left = con.execute("SELECT name FROM sqlite_schema WHERE type != 'index'").fetchall()
+    own = {name for (name,) in left if not name.startswith(("_yoyo", "yoyo", "sqlite_"))}
+
+    assert own == set()
+    assert states(queue_path) == dict.fromkeys(shipped(queue_path), "U")
+    with closing(open_queue(queue_path)) as con:
+        assert missing(con, "queue") == []
+
+
+def test_stock_rollback_of_last_step_agrees(queue_path: Path):
+    """One step back with the command, one step forward by opening; the jobs stay."""
+    with closing(open_queue(queue_path)) as con:
+        enqueue(con, {"id": "a", "qty": 1}, 0, 1000)
+    last = shipped(queue_path)[-1]
+    yoyo("rollback", queue_path, "-r", last)
+
+    assert states(queue_path)[last] == "U"
+    with closing(open_queue(queue_path)) as con:
+        assert claim(con, "w", 0)["id"] == "a"
+        assert missing(con, "queue") == []
+
+
+def test_stock_reapply_agrees(queue_path: Path):
+    """`yoyo reapply` of the last migration leaves a queue that works."""
+    with closing(open_queue(queue_path)) as con:
+        enqueue(con, {"id": "a", "qty": 1}, 0, 1000)
+    yoyo("reapply", queue_path, "-r", shipped(queue_path)[-1])
+
+    with closing(open_queue(queue_path)) as con:
+        assert claim(con, "w", 0)["id"] == "a"
+
+
+def test_stock_apply_makes_current_file(queue_path: Path):
+    """A file that the command made has the same schema as one of ours, and nothing is missing."""
+    yoyo("apply", queue_path)
+    ours = queue_path.with_suffix(".ours")
+    open_queue(ours).close()
+    texts = []
+    for path in (queue_path, ours):
+        with closing(connect(path)) as con:
+            assert missing(con, "queue") == []
+            texts.append(
+                con.execute(
+                    "SELECT name, sql FROM sqlite_schema WHERE name != 'yoyo_lock' "
+                    "AND name != 'sqlite_autoindex_yoyo_lock_1' ORDER BY name"
+                ).fetchall()
+            )
+
+    assert texts[0] == texts[1]
+
+
+def test_ignores_stale_lock(queue_path: Path):
+    """A lock row that a killed yoyo left behind holds nobody up."""
+    with closing(connect(queue_path)) as con:
+        con.execute("CREATE TABLE yoyo_lock (locked INT, ctime TIMESTAMP, pid INT NOT NULL)")
+        con.execute("INSERT INTO yoyo_lock VALUES (1, '2026-01-01', 1)")
+
+    with closing(open_queue(queue_path)) as con:
+        assert con.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
+        assert con.execute("SELECT count(*) FROM yoyo_lock").fetchone() == (1,)
+
+
+def test_records_no_user_and_no_host(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The log tells what was applied when, and neither who nor where; nobody is even asked."""
+
+    def refuse(*_arguments):
+        raise AssertionError("asked for the user's or the host's name")
+
+    monkeypatch.setattr(getpass, "getuser", refuse)
+    monkeypatch.setattr(socket, "getfqdn", refuse)
+    monkeypatch.setattr(socket, "gethostname", refuse)
+    with closing(open_queue(queue_path)) as con:
+        log = con.execute(
+            "SELECT migration_id, operation, username, hostname FROM _yoyo_log ORDER BY rowid"
+        ).fetchall()
+
+    assert log == [(name, "apply", None, None) for name in shipped(queue_path)]
+
+
+def test_registers_no_global_adapter(queue_path: Path):
+    """The process's way to store times stays what the application made it."""
+    before = dict(sqlite3.adapters), dict(sqlite3.converters)
+    open_queue(queue_path).close()
+
+    assert (dict(sqlite3.adapters), dict(sqlite3.converters)) == before
+
+
+def test_leaves_no_temporary_file(
+    queue_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The copies that yoyo reads are gone afterwards."""
+    place = tmp_path / "[t]*"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    open_queue(queue_path).close()
+
+    assert list(place.iterdir()) == []
