@@ -5,11 +5,19 @@ lie about its content.
 """
 
 import re
+from contextlib import suppress
 from math import isfinite
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from lease.limits import CEILING, MAX_QTY, Limits
 
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
+_PRINTABLE = re.compile(r"[!-~]+")
+_SCHEMES = ("http", "https")
+# A day; a wait without end is no wait that was meant.
+_MAX_S = 86_400
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EVENT_KEYS = {"id", "qty"}
 _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
@@ -17,6 +25,7 @@ _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
 _LONG = 80
 _WIDE = 64
 _OUTCOMES = ("ok", "retry", "permanent")
+_STATUSES = ("pending", "leased", "done", "dead")
 
 
 def identifier(name: str, value: object) -> str:
@@ -55,10 +64,45 @@ def fraction(name: str, value: object) -> float:
     raise ValueError(f"{name} must be an int or float from 0 to 1, not {shown(value)}")
 
 
+def seconds(name: str, value: object) -> float:
+    """Return `value` if it is an exact int or float, finite and above 0."""
+    if (type(value) is int or (type(value) is float and isfinite(value))) and 0 < value <= _MAX_S:
+        return value
+    raise ValueError(
+        f"{name} must be an int or float above 0 and up to {_MAX_S} seconds, not {shown(value)}"
+    )
+
+
+def url(name: str, value: object) -> "SplitResult":
+    """Return the parts of a str that is an http or https URL with a host and no fragment."""
+    # Imported late: only a sender has a URL, and not every Python has loaded this by now.
+    from urllib.parse import urlsplit
+
+    # urlsplit drops the line breaks and spaces that this refuses.
+    if type(value) is str and _PRINTABLE.fullmatch(value):
+        # A port or an address in brackets may be one that urlsplit itself refuses.
+        with suppress(ValueError):
+            parts = urlsplit(value)
+            if parts.scheme in _SCHEMES and parts.hostname and parts.port != 0 and "#" not in value:
+                return parts
+    # Not quoted: it may hold a password.
+    raise ValueError(
+        f"{name} must be a str like https://host:port/path, in ASCII and without a fragment"
+    )
+
+
 def outcome(value: object) -> None:
     """Accept the exact name of what a send came to."""
     if type(value) is not str or value not in _OUTCOMES:
         raise ValueError(f"outcome must be 'ok', 'retry' or 'permanent', not {shown(value)}")
+
+
+def status(value: object) -> None:
+    """Accept the exact name of a job's state."""
+    if type(value) is not str or value not in _STATUSES:
+        raise ValueError(
+            f"status must be 'pending', 'leased', 'done' or 'dead', not {shown(value)}"
+        )
 
 
 def event(value: object) -> tuple[str, int]:

@@ -2,19 +2,28 @@
 
 from lease.jobs._backoff import retry_delay
 from lease.jobs._claim import claim
+from lease.jobs._due import next_due
 from lease.jobs._enqueue import enqueue
 from lease.jobs._finish import finish
+from lease.jobs._list import Job, Status, list_jobs
 from lease.jobs._open import open_queue
 from lease.jobs._redrive import redrive
 from lease.jobs._run import run_file, run_once
+from lease.jobs._stats import Stats, stats
 
 __all__ = [
+    "Job",
+    "Stats",
+    "Status",
     "claim",
     "enqueue",
     "finish",
+    "list_jobs",
+    "next_due",
     "open_queue",
     "redrive",
     "retry_delay",
     "run_file",
     "run_once",
+    "stats",
 ]

@@ -1,0 +1,95 @@
+"""Read the jobs of a queue a page at a time."""
+
+import sqlite3
+from typing import Literal, TypedDict
+
+from lease import checks
+from lease.db.statements import statement
+from lease.limits import CEILING
+
+LIST_ALL = statement("list_all")
+LIST_STATUS = statement("list_status")
+
+Status = Literal["pending", "leased", "done", "dead"]
+
+_LARGEST_PAGE = 10_000
+
+
+class Job(TypedDict):
+    """A job's whole row; instants are milliseconds on the queue's time base."""
+
+    seq: int
+    id: str
+    qty: int
+    status: Status
+    attempts: int
+    max_attempts: int
+    token: int
+    available_at: int
+    deadline: int
+    owner: str | None
+    lease_until: int | None
+    reason: str | None
+
+
+def list_jobs(
+    con: sqlite3.Connection,
+    status: Status | None = None,
+    *,
+    after_seq: int = 0,
+    max_jobs: int = 100,
+) -> list[Job]:
+    """Return a page of jobs in the order of their intake.
+
+    Args:
+        con: a connection to a queue; only read from.
+        status: the state to list, None for all.
+        after_seq: the `seq` that ended the page before, 0 for the first page.
+        max_jobs: size of the page, 1-10000.
+
+    Returns:
+        The jobs; fewer than `max_jobs` of them only at the end of the list.
+
+    Raises:
+        ValueError: an argument is not of its exact type or out of range.
+
+    Hooks: none.
+    """
+    checks.integer("after_seq", after_seq, 0, CEILING)
+    checks.integer("max_jobs", max_jobs, 1, _LARGEST_PAGE)
+    if status is None:
+        rows = LIST_ALL.many(con, after_seq=after_seq, max_jobs=max_jobs)
+    else:
+        checks.status(status)
+        rows = LIST_STATUS.many(con, status=status, after_seq=after_seq, max_jobs=max_jobs)
+    return [_job(*row) for row in rows]
+
+
+def _job(
+    seq: int,
+    job_id: str,
+    qty: int,
+    status: Status,
+    attempts: int,
+    max_attempts: int,
+    token: int,
+    available_at: int,
+    deadline: int,
+    owner: str | None,
+    lease_until: int | None,
+    reason: str | None,
+) -> Job:
+    return Job(
+        seq=seq,
+        id=job_id,
+        qty=qty,
+        status=status,
+        attempts=attempts,
+        max_attempts=max_attempts,
+        token=token,
+        available_at=available_at,
+        deadline=deadline,
+        owner=owner,
+        lease_until=lease_until,
+        reason=reason,
+    )

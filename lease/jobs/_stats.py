@@ -1,0 +1,70 @@
+"""Count what is in a queue."""
+
+import sqlite3
+from typing import TypedDict
+
+from lease.db.statements import statement
+from lease.jobs._due import next_due
+
+STATS_STATES = statement("stats_states")
+STATS_REDRIVES = statement("stats_redrives")
+
+
+class Reasons(TypedDict):
+    """How many dead jobs there are of each reason."""
+
+    deadline: int
+    exhausted: int
+    permanent: int
+
+
+class Stats(TypedDict):
+    """The size of a queue: jobs by state, dead ones by reason, claims and redrives ever made."""
+
+    jobs: int
+    pending: int
+    leased: int
+    done: int
+    dead: int
+    dead_reasons: Reasons
+    claims: int
+    redrives: int
+    next_due_ms: int | None
+
+
+def stats(con: sqlite3.Connection) -> Stats:
+    """Count the jobs of a queue by state and reason, and tell when it next needs a claim.
+
+    Args:
+        con: a connection to a queue; only read from.
+
+    Returns:
+        The counts; `next_due_ms` is what `next_due` returns. They are read one after the other,
+        so that a queue at work may be a few changes apart between them.
+
+    Hooks: none.
+    """
+    states = {"pending": 0, "leased": 0, "done": 0, "dead": 0}
+    reasons = {"deadline": 0, "exhausted": 0, "permanent": 0}
+    claims = 0
+    for status, reason, jobs, claimed in STATS_STATES.many(con):
+        states[status] += jobs
+        claims += claimed
+        if status == "dead" and reason in reasons:
+            reasons[reason] += jobs
+    (redrives,) = STATS_REDRIVES.one(con)
+    return Stats(
+        jobs=sum(states.values()),
+        pending=states["pending"],
+        leased=states["leased"],
+        done=states["done"],
+        dead=states["dead"],
+        dead_reasons=Reasons(
+            deadline=reasons["deadline"],
+            exhausted=reasons["exhausted"],
+            permanent=reasons["permanent"],
+        ),
+        claims=claims,
+        redrives=redrives,
+        next_due_ms=next_due(con),
+    )

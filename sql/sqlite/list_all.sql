@@ -1,0 +1,26 @@
+-- list_all: read a page of jobs in the order of their intake.
+--
+-- Parameters
+--   :after_seq  integer  the seq that ended the page before, 0 for the first
+--   :max_jobs   integer  size of the page
+-- Result     many; seq, id, qty, status, attempts, max_attempts, token, available_at, deadline,
+--            owner, lease_until, reason
+-- Called by  lease.jobs._list.list_jobs
+-- Plan       scan (a range of the table, no longer than the page)
+SELECT
+    seq,
+    id,
+    qty,
+    status,
+    attempts,
+    max_attempts,
+    token,
+    available_at,
+    deadline,
+    owner,
+    lease_until,
+    reason
+FROM jobs
+WHERE seq > :after_seq
+ORDER BY seq ASC
+LIMIT :max_jobs;

@@ -1,0 +1,130 @@
+"""read_records: what each line of a file holds, and why it holds nothing."""
+
+import io
+from typing import Any
+
+import pytest
+
+from lease.intake import LONGEST_LINE, read_records
+
+
+def read(text: bytes, file_format: Any) -> list[tuple[Any, ...]]:
+    return [tuple(record) for record in read_records(io.BytesIO(text), file_format)]
+
+
+@pytest.mark.parametrize(
+    ("text", "file_format"),
+    [
+        pytest.param(b'{"id": "a", "qty": 1}\n{"qty":2,"id":"b"}\n', "jsonl", id="jsonl"),
+        pytest.param(b'{"id": "a", "qty": 1}\r\n{"qty":2,"id":"b"}', "jsonl", id="jsonl-crlf"),
+        pytest.param(b'\xef\xbb\xbf{"id": "a", "qty": 1}\n{"qty":2,"id":"b"}', "jsonl", id="bom"),
+        pytest.param(b"a,1\nb,2\n", "csv", id="csv"),
+        pytest.param(b'"a","1"\r\n b , 2 \r\n', "csv", id="csv-quoted-spaced"),
+        pytest.param(b"a,1\nb,002", "csv", id="csv-zeros"),
+    ],
+)
+def test_read_records_yields_events(text: bytes, file_format: str) -> None:
+    """Both formats give the same events, each with its line."""
+    assert read(text, file_format) == [(1, ("a", 1), ""), (2, ("b", 2), "")]
+
+
+def test_read_records_of_nothing_yields_nothing() -> None:
+    """An empty file and blank lines hold no event and are no mistake."""
+    assert read(b"", "jsonl") == []
+    assert read(b"\n \r\n\t\n", "csv") == []
+
+
+def test_read_records_counts_blank_lines() -> None:
+    """The number is the line's place in the file."""
+    assert read(b'\n\n{"id": "a", "qty": 1}\n', "jsonl") == [(3, ("a", 1), "")]
+
+
+@pytest.mark.parametrize("header", [b"id,qty", b' "id", qty ', b"\xef\xbb\xbfid,qty", b"\nid,qty"])
+def test_read_records_skips_a_csv_header(header: bytes) -> None:
+    """The first line that holds anything may name the columns."""
+    events = [record[1] for record in read(header + b"\na,1\n", "csv")]
+
+    assert events == [("a", 1)]
+
+
+@pytest.mark.parametrize("before", [b"id,qty\n", b"a,1\n", b"broken\n"])
+def test_read_records_takes_only_the_first_line_for_a_header(before: bytes) -> None:
+    """A second header is a line like any other, and a bad one."""
+    (number, event, problem) = read(before + b"id,qty\n", "csv")[-1]
+
+    assert (number, event) == (2, None)
+    assert problem == "qty must be an int from 1 to 1000, not 'qty'"
+
+
+@pytest.mark.parametrize(
+    ("line", "file_format", "problem"),
+    [
+        (b"{", "jsonl", "not JSON: Expecting property name enclosed in double quotes at column 2"),
+        (b"a,1", "jsonl", "not JSON: Expecting value at column 1"),
+        (b"[" * 4000, "jsonl", "not an event: nested too deeply"),
+        (b'{"id":"a","id":"b","qty":1}', "jsonl", "a key stands twice in one object"),
+        (b'{"id":"a"}', "jsonl", "event must be a dict of just id and qty, not a dict"),
+        (b'["a",1]', "jsonl", "event must be a dict of just id and qty, not a list"),
+        (b'{"id":"a","qty":1.0}', "jsonl", "qty must be an int from 1 to 1000, not 1.0"),
+        (b'{"id":"a","qty":true}', "jsonl", "qty must be an int from 1 to 1000, not True"),
+        (b'{"id":"a","qty":NaN}', "jsonl", "qty must be an int from 1 to 1000, not nan"),
+        (b'{"id":"a","qty":1001}', "jsonl", "qty must be an int from 1 to 1000, not 1001"),
+        (b"\xff", "jsonl", "not UTF-8 at byte 1"),
+        (b"a\x00,1", "csv", "id must be a str of 1-64 ASCII letters, digits, '_' or '-', "),
+        (b"a,-1", "csv", "qty must be an int from 1 to 1000, not '-1'"),
+        (b"a,\xd9\xa1", "csv", "qty must be an int from 1 to 1000, not '\u0661'"),
+        (b"a,1_0", "csv", "qty must be an int from 1 to 1000, not '1_0'"),
+        (b"a," + b"9" * 4090, "csv", "qty must be an int from 1 to 1000, not "),
+        (b"a,1,x", "csv", "must be id,qty and not 3 fields"),
+        (b"a", "csv", "must be id,qty and not 1 fields"),
+        (b'"a,1', "csv", "not CSV: unexpected end of data"),
+    ],
+)
+def test_read_records_tells_why_a_line_is_bad(line: bytes, file_format: str, problem: str) -> None:
+    """A bad line is reported where it stands and the next one is read."""
+    good = b'{"id": "b", "qty": 2}' if file_format == "jsonl" else b"b,2"
+
+    bad, after = read(line + b"\n" + good, file_format)
+
+    assert bad[:2] == (1, None)
+    assert bad[2].startswith(problem)
+    assert after == (2, ("b", 2), "")
+
+
+def test_read_records_takes_a_line_of_the_longest_length() -> None:
+    """The bound counts the line's end."""
+    event = b'{"id": "a", "qty": 1}'
+    longest = event.ljust(LONGEST_LINE - 1) + b"\n"
+
+    assert read(longest, "jsonl") == [(1, ("a", 1), "")]
+    assert read(b" " + longest, "jsonl") == [(1, None, f"longer than {LONGEST_LINE} bytes")]
+
+
+class Endless(io.RawIOBase):
+    """A line of a hundred megabytes, of which nobody ever asks for much at once."""
+
+    def __init__(self) -> None:
+        self.left = 100_000_000
+        self.most = 0
+
+    def readable(self) -> bool:
+        """Serve bytes."""
+        return True
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Hand out the next piece of the line, and then its end and one event."""
+        assert size is not None
+        self.most = max(self.most, size)
+        if self.left > 0:
+            self.left -= size
+            return b"x" * size
+        self.left, left = -1, self.left
+        return b"\n" if left > -1 else b""
+
+
+def test_read_records_never_holds_an_endless_line() -> None:
+    """A line is read and dropped piece by piece beyond the bound."""
+    source: Any = Endless()
+
+    assert [record[:2] for record in read_records(source, "jsonl")] == [(1, None)]
+    assert source.most == LONGEST_LINE + 1

@@ -1,0 +1,70 @@
+"""list_jobs: pages in the order of intake, of all jobs or of one state."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lease import jobs
+from lease.limits import CEILING
+from tests.support.queue import all_jobs, put_dead, put_leased, put_pending, unchanged
+from tests.support.refused import Str, integers, table
+
+GOOD: dict[str, Any] = {"status": None, "after_seq": 0, "max_jobs": 100}
+
+
+def test_list_jobs_returns_whole_rows_in_order_of_intake(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """A listed job is its row, under the names of its columns."""
+    put_leased(con, id="job-b")
+    put_pending(con, id="job-a")
+    put_dead(con, id="job-c")
+
+    with unchanged(con, queue_path):
+        listed = jobs.list_jobs(con)
+
+    assert listed == all_jobs(con)
+
+
+def test_list_jobs_of_one_state(con: sqlite3.Connection) -> None:
+    """Each state lists its own jobs alone."""
+    put_pending(con, id="pending")
+    put_leased(con, id="leased")
+    put_dead(con, id="done", status="done")
+    put_dead(con, id="dead")
+
+    for status in ("pending", "leased", "done", "dead"):
+        assert [job["id"] for job in jobs.list_jobs(con, status)] == [status]
+
+
+@pytest.mark.parametrize("status", [None, "pending"])
+def test_list_jobs_goes_on_after_a_page(con: sqlite3.Connection, status: Any) -> None:
+    """A page ends at its size, and the next begins after its last seq."""
+    for number in range(5):
+        put_pending(con, id=f"job-{number}")
+
+    first = jobs.list_jobs(con, status, max_jobs=3)
+    second = jobs.list_jobs(con, status, after_seq=first[-1]["seq"], max_jobs=3)
+
+    assert [job["id"] for job in first] == ["job-0", "job-1", "job-2"]
+    assert [job["id"] for job in second] == ["job-3", "job-4"]
+    assert jobs.list_jobs(con, status, after_seq=second[-1]["seq"]) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *table(after_seq=integers(0, CEILING), max_jobs=integers(1, 10_000)),
+        ("status", ""),
+        ("status", "DONE"),
+        ("status", "done\n"),
+        ("status", Str("done")),
+        ("status", 1),
+    ],
+)
+def test_list_jobs_refuses(con: sqlite3.Connection, argument: str, value: object) -> None:
+    """Arguments are exact, so that no page is empty by mistake."""
+    with pytest.raises(ValueError, match=f"^{argument} must be "):
+        jobs.list_jobs(con, **(GOOD | {argument: value}))
