@@ -8,6 +8,7 @@ from lease.jobs._finish import finish
 from lease.jobs._list import Job, Status, list_jobs
 from lease.jobs._open import open_queue
 from lease.jobs._redrive import redrive
+from lease.jobs._renew import renew
 from lease.jobs._run import run_file, run_once
 from lease.jobs._stats import Stats, stats
 
@@ -22,6 +23,7 @@ __all__ = [
     "next_due",
     "open_queue",
     "redrive",
+    "renew",
     "retry_delay",
     "run_file",
     "run_once",
