@@ -48,9 +48,8 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
 
     def _roll_back(self, error: BaseException) -> None:
         """End what is still open; SQLite has done so itself after some errors."""
-        if not self._con.in_transaction:
-            return
         try:
-            self._con.execute("ROLLBACK")
-        except sqlite3.Error as failure:
+            if self._con.in_transaction:
+                self._con.execute("ROLLBACK")
+        except Exception as failure:  # noqa: BLE001  (whatever it is, the first error comes out)
             error.add_note(f"ROLLBACK failed as well: {failure}")

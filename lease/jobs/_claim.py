@@ -50,11 +50,11 @@ def claim(
     with write_transaction(con):
         CLAIM_QUARANTINE.count(con, now_ms=now_ms)
         taken = CLAIM_TAKE.optional(con, owner=owner, now_ms=now_ms, lease_ms=lease_ms)
-        if taken and fault:
+        if taken and fault is not None:
             fault("after-claim")
     if taken is None:
         return None
-    if fault:
+    if fault is not None:
         fault("after-commit")
     job_id, qty, holder, token, attempt, lease_until = taken
     return Ticket(

@@ -53,10 +53,10 @@ def finish(
         settled = FINISH_SETTLE.optional(
             con, **marker, outcome=outcome, now_ms=now_ms, delay_ms=delay_ms
         )
-        if settled and fault:
+        if settled and fault is not None:
             fault("after-finish")
     if settled is None:
         return False
-    if fault:
+    if fault is not None:
         fault("after-commit")
     return str(settled[0])

@@ -55,11 +55,11 @@ def redrive(
     with write_transaction(con):
         checks.dead(job_id, REDRIVE_FIND.optional(con, job_id=job_id))
         REDRIVE_AUDIT.count(con, job_id=job_id, now_ms=now_ms, note=note)
-        if fault:
+        if fault is not None:
             fault("after-audit")
         REDRIVE_RELEASE.count(con, job_id=job_id, now_ms=now_ms, ttl_ms=ttl_ms)
-        if fault:
+        if fault is not None:
             fault("after-redrive")
-    if fault:
+    if fault is not None:
         fault("after-commit")
     return True
