@@ -65,8 +65,8 @@ def fraction(name: str, value: object) -> float:
 
 
 def seconds(name: str, value: object) -> float:
-    """Return `value` if it is an exact int or float, finite and above 0."""
-    if (type(value) is int or (type(value) is float and isfinite(value))) and 0 < value <= _MAX_S:
+    """Return `value` if it is an exact int or float, above 0 and not above a day."""
+    if (type(value) is int or type(value) is float) and 0 < value <= _MAX_S:
         return value
     raise ValueError(
         f"{name} must be an int or float above 0 and up to {_MAX_S} seconds, not {shown(value)}"

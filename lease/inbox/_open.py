@@ -1,0 +1,59 @@
+"""Open an inbox file, or put the inbox into the application's own database."""
+
+import os
+import sqlite3
+
+from lease.db.connection import StrPath, connect
+from lease.db.durability import make_durable
+from lease.db.migrations import migrate
+from lease.db.statements import statement
+
+INBOX_PROBE = statement("inbox_probe")
+
+
+def open_inbox(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
+    """Open an inbox file, creating it or bringing its schema up to date in one transaction.
+
+    The connection has `isolation_level=None`, waits one second for a lock, and is set to
+    `journal_mode=DELETE` and `synchronous=FULL`. On any failure it is closed.
+
+    Args:
+        path: a file's path, taken to the letter; never an in-memory database.
+        create: make the file if it is missing, private to its user. False never makes one.
+
+    Returns:
+        A connection that the caller closes.
+
+    Raises:
+        ValueError: the path names no file.
+        FileNotFoundError: `create` is False and no ordinary file is there.
+        UnusableFile: the file's tables are a stranger's or from a later version, or the
+            durability asked for could not be had.
+        sqlite3.Error: the file cannot be opened, is locked for too long, or is no database.
+    """
+    if not create and not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no inbox file at {os.fsdecode(path)!r}")
+    con = connect(path, create=create)
+    try:
+        make_durable(con, "delete")
+        create_inbox(con)
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def create_inbox(con: sqlite3.Connection) -> None:
+    """Put the inbox's tables into a database that is already open, or bring them up to date.
+
+    An application that keeps the inbox in its own file can make its effects in the very
+    transaction that accepts the event. The connection's settings are left alone.
+
+    Args:
+        con: a connection with no transaction open.
+
+    Raises:
+        UnusableFile: the file's tables are a stranger's or from a later version.
+        sqlite3.Error: the file is locked for too long or is no database.
+    """
+    migrate(con, "inbox", INBOX_PROBE)
