@@ -6,7 +6,7 @@
 -- Result     many; seq, id, qty, status, attempts, max_attempts, token, available_at, deadline,
 --            owner, lease_until, reason
 -- Called by  lease.jobs._list.list_jobs
--- Plan       scan (a range of the table, no longer than the page)
+-- Plan       PRIMARY KEY
 SELECT
     seq,
     id,

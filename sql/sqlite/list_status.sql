@@ -7,7 +7,10 @@
 -- Result     many; seq, id, qty, status, attempts, max_attempts, token, available_at, deadline,
 --            owner, lease_until, reason
 -- Called by  lease.jobs._list.list_jobs
--- Plan       scan (an operator's look; an index on it would be paid for by every claim)
+-- Plan       PRIMARY KEY
+--
+-- Reads on from the page before until the page is full; an index on the state would be paid for
+-- by every claim.
 SELECT
     seq,
     id,
