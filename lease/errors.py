@@ -19,3 +19,7 @@ class BadAck(Exception):
 
 class UnusableFile(Exception):
     """This file cannot serve as the database asked for; the message says why and what to do."""
+
+
+class AcceleratorError(Exception):
+    """A transient queue failed; the message says which server and what. No record is lost by it."""

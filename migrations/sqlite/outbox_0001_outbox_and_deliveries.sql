@@ -1,0 +1,26 @@
+-- The outbox: one row an event, one row an event that has taken effect.
+--
+-- `seq` is the order of recording: times may repeat or go back, and the implicit rowid of a
+-- table without such a column is VACUUM's to renumber. Plain SQL that names id, event_type,
+-- payload_json, state and created_at still records an event.
+-- `dispatched_at` is the last push that a server acknowledged; it tells whether one is overdue.
+-- The key of `deliveries` is the idempotency key: one event, one effect.
+-- Cost on a large table: none.
+
+CREATE TABLE IF NOT EXISTS outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    event_type TEXT NOT NULL,
+    payload_json TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'processed')),
+    dispatch_count INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL,
+    processed_at TEXT,
+    dispatched_at TEXT
+);
+
+CREATE TABLE IF NOT EXISTS deliveries (
+    outbox_id TEXT PRIMARY KEY NOT NULL REFERENCES outbox (id),
+    body_json TEXT NOT NULL,
+    delivered_at TEXT NOT NULL
+);
