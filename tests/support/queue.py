@@ -1,9 +1,10 @@
 """A queue as the tests of its verbs see it: rows put into a state, rows read back, hooks."""
 
+import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lease import CONTRACT, WIDE, Limits, jobs, worker
+from lease.jobs import _open
 
 Job = dict[str, Any]
 
@@ -213,3 +215,38 @@ ERRORS = [
         OwnBaseException,
     )
 ]
+
+
+def opened(
+    patch: pytest.MonkeyPatch, prepare: Callable[[sqlite3.Connection], object] = without_waiting
+) -> list[sqlite3.Connection]:
+    """Keep every connection that `open_queue` makes from now on, each prepared first."""
+    made: list[sqlite3.Connection] = []
+    connect = _open.connect
+
+    def keep(*args: Any, **options: Any) -> sqlite3.Connection:
+        con = connect(*args, **options)
+        prepare(con)
+        made.append(con)
+        return con
+
+    patch.setattr(_open, "connect", keep)
+    return made
+
+
+def is_closed(con: sqlite3.Connection) -> bool:
+    """Tell whether a connection was closed."""
+    try:
+        con.execute("SELECT 1")
+    except sqlite3.ProgrammingError:
+        return True
+    return False
+
+
+def descriptors(folder: Path) -> list[str]:
+    """Return the files in a folder that this process holds open."""
+    held = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):
+            held.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [name for name in held if name.startswith(f"{folder}/")]
