@@ -60,18 +60,18 @@ def accept(
         found = INBOX_FIND.optional(con, id=event_id)
         if found is None:
             INBOX_RECORD.none(con, id=event_id, qty=qty, now_ms=now_ms)
-            if fault:
+            if fault is not None:
                 fault("after-inbox")
             if effect is None:
                 INBOX_APPLY.none(con, id=event_id, qty=qty, now_ms=now_ms)
             else:
                 _make(effect, con, Event(id=event_id, qty=qty))
-            if fault:
+            if fault is not None:
                 fault("after-effect")
         elif found == (qty,):
             INBOX_REPEAT.count(con, id=event_id, now_ms=now_ms)
     if found is None:
-        if fault:
+        if fault is not None:
             fault("after-commit")
         return True
     if found == (qty,):

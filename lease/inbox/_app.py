@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from lease import checks, wire
 from lease.db.connection import StrPath
+from lease.db.locked import is_locked
 from lease.errors import Conflict
 from lease.inbox._accept import Effect
 from lease.inbox._writer import Writer
@@ -139,7 +140,7 @@ class _Receiver:
                 raise
             raise HTTPException(503, "the inbox is busy; send again", _RETRY_AFTER) from error
         except sqlite3.OperationalError as error:
-            if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            if not is_locked(error):
                 raise
             raise HTTPException(503, "the inbox is locked; send again", _RETRY_AFTER) from error
 

@@ -129,7 +129,8 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.listen()
         except OSError as error:
             raise OSError(
-                error.errno, f"cannot listen on {host} port {port}: {error.strerror}"
+                error.errno,
+                f"cannot listen on {host} port {port}: {error.strerror}; choose another",
             ) from error
         undo.pop_all()
     bound = listener.getsockname()[0]
