@@ -26,6 +26,8 @@ _LONG = 80
 _WIDE = 64
 _OUTCOMES = ("ok", "retry", "permanent")
 _STATUSES = ("pending", "leased", "done", "dead")
+# A class's own name, past a metaclass that answers otherwise.
+_NAME = type.__dict__["__name__"]
 
 
 def identifier(name: str, value: object) -> str:
@@ -143,7 +145,7 @@ def shown(value: object) -> str:
         return f"an int of {value.bit_length()} bits"
     if type(value) in (int, float, bool):
         return repr(value)
-    return f"a {type(value).__name__}"
+    return f"a {_NAME.__get__(type(value))}"
 
 
 def _has_keys(value: object, keys: set[str]) -> TypeGuard[dict[str, object]]:
