@@ -1,0 +1,176 @@
+"""Visit every state that a small world can reach, breadth first, by the real verbs.
+
+A state is the rows of the database, the clock, and the tickets that workers still hold, those
+of a worker that woke up late included. From each state every step of the world is taken: every
+verb at this instant, every verb killed before each of its statements and between COMMIT and
+return, a clock that ticks and one that jumps back. A verb sees only the rows and its arguments,
+so what it does in one state is remembered for all states that differ in nothing else. The rules
+are tried on every step, and the first trace that breaks one is a shortest one.
+"""
+
+from typing import Any, NamedTuple
+
+from tests.proof.laboratory import Laboratory
+from tests.proof.rules import Violation
+from tests.proof.steps import Step, tickets_in
+from tests.proof.store import Store
+from tests.proof.world import Held, World, forgeries, keep, ticket_from
+from tests.support.model import Book, Ticket
+
+#: A state: the number of its rows, the clock, the number of what the workers hold.
+State = tuple[int, int, int]
+
+
+class Edge(NamedTuple):
+    """A step that changes the rows: the rows it leads to and the tickets it hands out."""
+
+    step: Step
+    rows: int
+    tickets: Held
+    delivered: bool = True
+
+    def __str__(self) -> str:
+        """Write the step as a line of a trace."""
+        return f"{self.step}{'' if self.delivered else ', killed between COMMIT and return'}"
+
+
+#: What a trace may name: a step, or what the clock does.
+Way = Edge | str
+
+
+class Broken(AssertionError):
+    """A rule does not hold; carries its name and a shortest way to it."""
+
+    def __init__(self, violation: Violation, way: list[str]) -> None:
+        self.rule = violation.rule
+        self.trace = way
+        steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(way, 1))
+        super().__init__(f"{self.rule} is broken by step {len(way)}:\n{steps}\n  {violation}")
+
+
+class Explored(NamedTuple):
+    """How far an exploration went."""
+
+    states: int
+    transitions: int
+    verbs: int
+    crashes: int
+    depth: int
+
+    def __str__(self) -> str:
+        """Write one line."""
+        return (
+            f"{self.states:,} states, {self.transitions:,} transitions, depth {self.depth}; "
+            f"{self.verbs:,} verbs run, {self.crashes:,} of them killed"
+        )
+
+
+class Explorer:
+    """One exploration of one world."""
+
+    def __init__(self, world: World, store: Store) -> None:
+        self._world = world
+        self._laboratory = Laboratory(store)
+        self._rows = _Numbered()
+        self._held = _Numbered()
+        self._edges: dict[tuple[int, int, object], tuple[list[Edge], int]] = {}
+        self._start: State = (self._rows.number(store.now), 0, self._held.number(()))
+        self._found: dict[State, tuple[State, Way] | None] = {self._start: None}
+
+    def run(self, depth: int) -> Explored:
+        """Explore to a depth.
+
+        Raises:
+            Broken: a rule does not hold.
+        """
+        layer, transitions = [self._start], 0
+        for _ in range(depth):
+            after: list[State] = []
+            for state in layer:
+                try:
+                    ways, count = self._leaving(state)
+                except Violation as violation:
+                    raise Broken(violation, [*self._path(state), str(violation.step)]) from None
+                transitions += count
+                for way, there in ways:
+                    if there not in self._found:
+                        self._found[there] = (state, way)
+                        after.append(there)
+            layer = after
+        verbs, crashes = self._laboratory.verbs, self._laboratory.crashes
+        return Explored(len(self._found), transitions, verbs, crashes, depth)
+
+    def books(self) -> list[Book]:
+        """Return the rows of every state that was found."""
+        return [rows.book for rows in self._rows.values]
+
+    def _path(self, state: State) -> list[str]:
+        way = []
+        origin = self._found[state]
+        while origin is not None:
+            state, step = origin
+            way.append(str(step))
+            origin = self._found[state]
+        return way[::-1]
+
+    def _leaving(self, state: State) -> tuple[list[tuple[Way, State]], int]:
+        """Return the ways out of a state, and how many steps were taken to find them."""
+        rows, now_ms, held = state
+        ways: list[tuple[Way, State]] = [
+            (reading, (rows, then_ms, held)) for reading, then_ms in self._world.clock(now_ms)
+        ]
+        count = len(ways)
+        for ticket in (None, *self._held.values[held]):
+            edges, taken = self._edges_of(rows, now_ms, ticket)
+            count += taken
+            ways += [(edge, (edge.rows, now_ms, self._handed(held, edge))) for edge in edges]
+        return ways, count
+
+    def _handed(self, held: int, edge: Edge) -> int:
+        if not edge.tickets or not edge.delivered:
+            return held
+        most = self._world.kept_tickets
+        return self._held.number(keep(self._held.values[held], edge.tickets, most))
+
+    def _edges_of(
+        self, rows: int, now_ms: int, fields: tuple[Any, ...] | None
+    ) -> tuple[list[Edge], int]:
+        """Take the steps of one ticket, or those that need none, once for all states alike."""
+        key = (rows, now_ms, fields)
+        if key not in self._edges:
+            before = self._laboratory.verbs
+            if fields is None:
+                steps = self._world.steps(self._rows.values[rows].book, now_ms)
+            else:
+                steps = self._world.steps_with(ticket_from(fields), now_ms)
+            edges = [edge for step in steps for edge in self._edges_by(rows, step)]
+            self._edges[key] = (edges, self._laboratory.verbs - before)
+        return self._edges[key]
+
+    def _edges_by(self, rows: int, step: Step) -> list[Edge]:
+        before = self._rows.values[rows]
+        answer, after = self._laboratory.take(before, step)
+        if after == before:
+            return []
+        for forged in forgeries(step):
+            self._laboratory.take(before, forged)
+        edge = Edge(step, self._rows.number(after), _frozen(tickets_in(answer)))
+        return [edge, edge._replace(delivered=False)] if edge.tickets else [edge]
+
+
+def _frozen(tickets: list[Ticket]) -> Held:
+    return tuple(tuple(ticket.values()) for ticket in tickets)
+
+
+class _Numbered:
+    """Gives equal values one small number, so that a state is three integers."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self.values: list[Any] = []
+
+    def number(self, value: Any) -> int:
+        number = self._numbers.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number

@@ -1,0 +1,119 @@
+"""One Hypothesis state machine that drives any dialect beside the model, step by step."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from tests.proof.steps import File, Model, Recorded, Step
+
+Open = Callable[[], AbstractContextManager[sqlite3.Connection]]
+
+# Few and small, so that jobs collide, leases end on the instant and budgets run out.
+IDS = st.sampled_from(["a", "b", "c", "d"])
+OWNERS = st.sampled_from(["w1", "w2"])
+DURATIONS = st.integers(1, 6)
+DELAYS = st.integers(0, 4)
+OUTCOMES = st.sampled_from(["ok", "retry", "permanent"])
+EVENTS = st.fixed_dictionaries({"id": IDS, "qty": st.integers(1, 2)})
+ALTERED = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": IDS,
+        "qty": st.integers(1, 2),
+        "owner": OWNERS,
+        "token": st.integers(1, 4),
+        "attempt": st.integers(1, 3),
+        "lease_until": st.integers(1, 12),
+    },
+)
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Takes each step on a file and on the model, and records it."""
+
+    def __init__(self, dialect: Open) -> None:
+        super().__init__()
+        self._dialect = dialect
+        self._open = ExitStack()
+        self._file = Recorded(File(self._open.enter_context(dialect())))
+        self._model = Recorded(Model())
+        self._trace: list[Step] = []
+        self._answers: list[Any] = []
+        self._now_ms = 0
+
+    def _take(self, verb: str, **arguments: Any) -> None:
+        step = Step(verb, arguments)
+        self._trace.append(step)
+        answer = self._file.take(step)
+        self._answers.append(answer)
+        assert answer == self._model.take(step)
+
+    @rule(by_ms=st.integers(1, 4))
+    def clock_goes_on(self, by_ms: int) -> None:
+        """Time passes."""
+        self._now_ms += by_ms
+
+    @rule(by_ms=st.integers(1, 4))
+    def clock_jumps_back(self, by_ms: int) -> None:
+        """Somebody sets the clock."""
+        self._now_ms = max(0, self._now_ms - by_ms)
+
+    @rule(event=EVENTS, ttl_ms=DURATIONS, max_attempts=st.integers(1, 3))
+    def enqueue(self, event: dict[str, Any], ttl_ms: int, max_attempts: int) -> None:
+        """An application sends a job in."""
+        self._take(
+            "enqueue", event=event, now_ms=self._now_ms, ttl_ms=ttl_ms, max_attempts=max_attempts
+        )
+
+    @rule(owner=OWNERS, lease_ms=DURATIONS)
+    def claim(self, owner: str, lease_ms: int) -> None:
+        """A worker asks for a job."""
+        self._take("claim", owner=owner, now_ms=self._now_ms, lease_ms=lease_ms)
+
+    @precondition(lambda self: self._file.issued)
+    @rule(data=st.data(), altered=ALTERED, outcome=OUTCOMES, delay_ms=DELAYS)
+    def finish(
+        self, data: st.DataObject, altered: dict[str, Any], outcome: str, delay_ms: int
+    ) -> None:
+        """A worker reports, perhaps too late, perhaps with a ticket of its own making."""
+        self._take(
+            "finish",
+            ticket=self._ticket(data, altered),
+            outcome=outcome,
+            now_ms=self._now_ms,
+            delay_ms=delay_ms,
+        )
+
+    @precondition(lambda self: self._file.issued)
+    @rule(data=st.data(), altered=ALTERED, lease_ms=DURATIONS)
+    def renew(self, data: st.DataObject, altered: dict[str, Any], lease_ms: int) -> None:
+        """A worker asks for more time."""
+        self._take(
+            "renew", ticket=self._ticket(data, altered), now_ms=self._now_ms, lease_ms=lease_ms
+        )
+
+    @rule(job_id=IDS, ttl_ms=DURATIONS)
+    def redrive(self, job_id: str, ttl_ms: int) -> None:
+        """An operator revives a job."""
+        self._take("redrive", job_id=job_id, now_ms=self._now_ms, ttl_ms=ttl_ms, note="again")
+
+    def _ticket(self, data: st.DataObject, altered: dict[str, Any]) -> dict[str, Any]:
+        # The newest ticket is the simplest choice, since it is the one most likely to be good.
+        last = len(self._file.issued) - 1
+        return {"issued": last - data.draw(st.integers(0, last)), **altered}
+
+    def teardown(self) -> None:
+        """Replay what was recorded, as text, on a new file."""
+        self._open.close()
+        text = json.dumps(self._trace)
+        note(f"the trace as data: {text}")
+        with self._dialect() as con:
+            again = Recorded(File(con))
+            steps = [Step(*step) for step in json.loads(text)]
+            assert self._answers == [again.take(step) for step in steps[: len(self._answers)]]

@@ -1,0 +1,37 @@
+"""Open queue files that others left behind, and tell what is in them.
+
+Run as a program with a folder and the names of files in it; a process of its own, which shares
+nothing with those that were killed.
+"""
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from lease import jobs
+from tests.proof.store import read_book
+from tests.support.model import Audit, Book, Job
+
+
+def recover(folder: Path, names: list[str]) -> dict[str, Book]:
+    """Open each file as an application does, check it, and read its rows."""
+    found = {}
+    for name in names:
+        with closing(jobs.open_queue(folder / name, create=False)) as con:
+            (verdict,) = con.execute("PRAGMA integrity_check").fetchone()
+            assert verdict == "ok", verdict
+            found[name] = read_book(con)
+    return found
+
+
+def read(text: str) -> dict[str, Book]:
+    """Read what the program has printed."""
+    return {
+        name: Book(tuple(Job(*job) for job in jobs), tuple(Audit(*audit) for audit in audits))
+        for name, (jobs, audits) in json.loads(text).items()
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(recover(Path(sys.argv[1]), sys.argv[2:])))  # noqa: T201  (its answer)

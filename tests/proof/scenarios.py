@@ -1,0 +1,89 @@
+"""One call of each verb on each of its paths, with the steps that lead up to it."""
+
+from typing import Any, NamedTuple
+
+from tests.proof.steps import Model, Recorded, Step
+from tests.support.model import Book
+
+
+def _enqueue(job_id: str, max_attempts: int = 2) -> Step:
+    event = {"id": job_id, "qty": 1}
+    return Step(
+        "enqueue", {"event": event, "now_ms": 0, "ttl_ms": 100, "max_attempts": max_attempts}
+    )
+
+
+def _claim(owner: str, now_ms: int) -> Step:
+    return Step("claim", {"owner": owner, "now_ms": now_ms, "lease_ms": 10})
+
+
+def _finish(outcome: str, issued: int = 0) -> Step:
+    return Step(
+        "finish",
+        {"ticket": {"issued": issued}, "outcome": outcome, "now_ms": 5, "delay_ms": 10},
+    )
+
+
+class Scenario(NamedTuple):
+    """A verb about to be killed."""
+
+    name: str
+    before: tuple[Step, ...]
+    step: Step
+    #: What the verb commits, one step of the model each, where that is not the step itself.
+    commits: tuple[Step, ...] = ()
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the verb's arguments with its tickets spelled out."""
+        model = self._prepared()
+        arguments: dict[str, Any] = model.spelled_out(self.step.arguments)
+        return arguments
+
+    def books(self) -> list[Book]:
+        """Return all rows before the verb and after each of its commits."""
+        model = self._prepared()
+        return [model.book(), *(model.take(step)[1] for step in self.commits or (self.step,))]
+
+    def _prepared(self) -> Recorded:
+        model = Recorded(Model())
+        for step in self.before:
+            model.take(step)
+        return model
+
+
+_HELD = (_enqueue("j1"), _claim("a", 0))
+_RUN = Step("run_once", {"owner": "a", "jitter": 0.5, "lease_ms": 10})
+
+SCENARIOS = (
+    Scenario("`enqueue`, a new job", (), _enqueue("j1")),
+    Scenario("`claim`, a pending job", (_enqueue("j1"),), _claim("a", 0)),
+    Scenario("`claim`, a lease that has ended", _HELD, _claim("b", 10)),
+    Scenario(
+        "`claim`, one job buried and one leased",
+        (_enqueue("j1", 1), _claim("a", 0), _enqueue("j2")),
+        _claim("b", 10),
+    ),
+    Scenario("`claim`, one job buried and none left", _HELD, _claim("b", 100)),
+    Scenario("`finish`, ok", _HELD, _finish("ok")),
+    Scenario("`finish`, retry", _HELD, _finish("retry")),
+    Scenario("`finish`, permanent", _HELD, _finish("permanent")),
+    Scenario(
+        "`renew`",
+        _HELD,
+        Step("renew", {"ticket": {"issued": 0}, "now_ms": 5, "lease_ms": 10}),
+    ),
+    Scenario(
+        "`redrive`",
+        (*_HELD, _finish("permanent")),
+        Step("redrive", {"job_id": "j1", "now_ms": 20, "ttl_ms": 100, "note": "again"}),
+    ),
+    Scenario(
+        "`run_once`, sent and acknowledged",
+        (_enqueue("j1"),),
+        _RUN,
+        (_claim("a", 0), _finish("ok")),
+    ),
+)
+
+#: What the clock of `run_once` reads.
+READINGS_MS = (0, 5)

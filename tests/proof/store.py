@@ -1,0 +1,82 @@
+"""The queue's database in memory, taken from state to state by writing rows, and read back."""
+
+import sqlite3
+from typing import Any, NamedTuple
+
+from lease.db.migrations import migrate
+from lease.jobs._open import OPEN_PROBE
+from tests.proof.watched import WatchedConnection
+from tests.support.model import Audit, Book, Job
+
+Rows = tuple[tuple[Any, ...], ...]
+
+_OWN = ("jobs", "redrives")
+
+
+class Snapshot(NamedTuple):
+    """Every row that a verb may read or write: the two tables, and what is kept beside them."""
+
+    book: Book
+    beside: tuple[Rows, ...]
+
+
+def in_memory() -> WatchedConnection:
+    """Open a new queue in memory, its schema made by the real migrations."""
+    con = sqlite3.connect(":memory:", isolation_level=None, factory=WatchedConnection)
+    migrate(con, "queue", OPEN_PROBE)
+    return con
+
+
+def read_book(con: sqlite3.Connection) -> Book:
+    """Read all jobs and audit rows."""
+    return Book(
+        tuple(map(Job._make, con.execute("SELECT * FROM jobs ORDER BY seq"))),
+        tuple(map(Audit._make, con.execute("SELECT * FROM redrives ORDER BY seq"))),
+    )
+
+
+class Store:
+    """One database in memory; the other tables are sqlite_sequence and any that triggers keep."""
+
+    def __init__(self) -> None:
+        self.con = in_memory()
+        names = self.con.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%yoyo%'"
+        )
+        self._beside = sorted({name for (name,) in names}.difference(_OWN))
+        self._insert = {
+            table: f"INSERT INTO {table} VALUES ({self._places(table)})"
+            for table in (*_OWN, *self._beside)
+        }
+        self.now = self.read()
+
+    def _places(self, table: str) -> str:
+        return ", ".join("?" * len(self.con.execute(f"PRAGMA table_info({table})").fetchall()))
+
+    def read(self) -> Snapshot:
+        """Read every row, and remember that the database is there now."""
+        beside = tuple(tuple(self.con.execute(f"SELECT * FROM {name}")) for name in self._beside)
+        self.now = Snapshot(read_book(self.con), beside)
+        return self.now
+
+    def go(self, to: Snapshot) -> None:
+        """Write the rows of another state; the tables kept by triggers come last, and exactly."""
+        if to == self.now:
+            return
+        self.con.execute("BEGIN")
+        for table, here, there in zip(_OWN, self.now.book, to.book, strict=True):
+            self._write(table, here, there)
+        # The triggers have changed these since they were read.
+        for table, there in zip(self._beside, to.beside, strict=True):
+            self._write(table, None, there)
+        self.con.execute("COMMIT")
+        self.now = to
+
+    def _write(self, table: str, here: Rows | None, there: Rows) -> None:
+        if here != there:
+            self.con.execute(f"DELETE FROM {table}")
+            self.con.executemany(self._insert[table], there)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.con.close()

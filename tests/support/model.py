@@ -1,0 +1,209 @@
+"""The lease queue as the contract tells it, in plain Python: no SQL, no clock, no connection.
+
+A book is a value. Each verb takes a book and the arguments of the real verb, and returns what
+the real verb returns, with the book as it stands afterwards. Where the real verb raises, the
+model returns a `Raised` with the name of the exception.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Ticket = dict[str, Any]
+
+
+class Job(NamedTuple):
+    """One row of `jobs`, in the order of its columns."""
+
+    seq: int
+    id: str
+    qty: int
+    status: str
+    attempts: int
+    max_attempts: int
+    token: int
+    available_at: int
+    deadline: int
+    owner: str | None
+    lease_until: int | None
+    reason: str | None
+
+
+class Audit(NamedTuple):
+    """One row of `redrives`, in the order of its columns."""
+
+    seq: int
+    id: str
+    token: int
+    at_ms: int
+    note: str
+
+
+class Book(NamedTuple):
+    """All rows of both tables, in the order of `seq`."""
+
+    jobs: tuple[Job, ...] = ()
+    audits: tuple[Audit, ...] = ()
+
+    def find(self, job_id: str) -> Job | None:
+        """Return the job of that id, or None."""
+        return next((job for job in self.jobs if job.id == job_id), None)
+
+    def put(self, new: Job) -> "Book":
+        """Return the book with one job's row replaced."""
+        return self._replace(jobs=tuple(new if job.seq == new.seq else job for job in self.jobs))
+
+
+class Raised(NamedTuple):
+    """The name of the exception that the real verb raises."""
+
+    error: str
+
+
+Answer = tuple[Any, Book]
+
+
+def enqueue(
+    book: Book, event: Mapping[str, Any], now_ms: int, ttl_ms: int, max_attempts: int = 3
+) -> Answer:
+    """Step 3: a known id keeps its row, whatever the budget that comes with it."""
+    known = book.find(event["id"])
+    if known:
+        return (False if known.qty == event["qty"] else Raised("Conflict")), book
+    job = Job(
+        seq=len(book.jobs) + 1,
+        id=event["id"],
+        qty=event["qty"],
+        status="pending",
+        attempts=0,
+        max_attempts=max_attempts,
+        token=0,
+        available_at=now_ms,
+        deadline=now_ms + ttl_ms,
+        owner=None,
+        lease_until=None,
+        reason=None,
+    )
+    return True, book._replace(jobs=(*book.jobs, job))
+
+
+def claim(book: Book, owner: str, now_ms: int, lease_ms: int = 1000) -> Answer:
+    """Step 4: bury what nobody holds and nobody may try again, then lease the oldest."""
+    book = _bury(book, now_ms)
+    for job in book.jobs:
+        if free(job, now_ms) and (job.status == "leased" or job.available_at <= now_ms):
+            taken = job._replace(
+                status="leased",
+                attempts=job.attempts + 1,
+                token=job.token + 1,
+                owner=owner,
+                lease_until=min(now_ms + lease_ms, job.deadline),
+                reason=None,
+            )
+            return ticket_of(taken), book.put(taken)
+    return None, book
+
+
+def finish(book: Book, ticket: Ticket, outcome: str, now_ms: int, delay_ms: int = 0) -> Answer:
+    """Step 5: the whole ticket, before the end of the lease and of the job's time."""
+    job = holding(book, ticket, now_ms)
+    if job is None:
+        return False, book
+    status, reason = _verdict(job, outcome, now_ms + delay_ms)
+    settled = job._replace(
+        status=status,
+        reason=reason,
+        available_at=now_ms + delay_ms if status == "pending" else now_ms,
+        owner=None,
+        lease_until=None,
+    )
+    return status, book.put(settled)
+
+
+def renew(book: Book, ticket: Ticket, now_ms: int, lease_ms: int) -> Answer:
+    """A longer lease for the holder, to the deadline at most and never a shorter one."""
+    job = holding(book, ticket, now_ms)
+    if job is None:
+        return None, book
+    lease_until = max(ticket["lease_until"], min(now_ms + lease_ms, job.deadline))
+    renewed = job._replace(lease_until=lease_until)
+    return ticket_of(renewed), book.put(renewed)
+
+
+def redrive(book: Book, job_id: str, now_ms: int, ttl_ms: int, note: str) -> Answer:
+    """Step 6: a fresh budget for a dead job, its token kept, and one audit row."""
+    job = book.find(job_id)
+    if job is None or job.status != "dead":
+        return Raised("ValueError"), book
+    audit = Audit(len(book.audits) + 1, job_id, job.token, now_ms, note)
+    revived = job._replace(
+        status="pending",
+        attempts=0,
+        available_at=now_ms,
+        deadline=now_ms + ttl_ms,
+        owner=None,
+        lease_until=None,
+        reason=None,
+    )
+    return True, book.put(revived)._replace(audits=(*book.audits, audit))
+
+
+def ticket_of(job: Job) -> Ticket:
+    """Return the ticket of a leased job."""
+    return {
+        "id": job.id,
+        "qty": job.qty,
+        "owner": job.owner,
+        "token": job.token,
+        "attempt": job.attempts,
+        "lease_until": job.lease_until,
+    }
+
+
+def free(job: Job, now_ms: int) -> bool:
+    """Tell whether the job still runs and nobody holds it; a lease ends at `lease_until`."""
+    if job.status == "leased":
+        return job.lease_until is not None and job.lease_until <= now_ms
+    return job.status == "pending"
+
+
+def holding(book: Book, ticket: Ticket, now_ms: int) -> Job | None:
+    """Return the job that the ticket holds at that instant, or None."""
+    job = book.find(ticket["id"])
+    if job is None or job.status != "leased" or ticket != ticket_of(job):
+        return None
+    if now_ms >= min(ticket["lease_until"], job.deadline):
+        return None
+    return job
+
+
+def _bury(book: Book, now_ms: int) -> Book:
+    for job in book.jobs:
+        late = job.deadline <= now_ms
+        if free(job, now_ms) and (late or job.attempts >= job.max_attempts):
+            reason = "deadline" if late else "exhausted"
+            book = book.put(
+                job._replace(status="dead", owner=None, lease_until=None, reason=reason)
+            )
+    return book
+
+
+def _verdict(job: Job, outcome: str, again_ms: int) -> tuple[str, str | None]:
+    if outcome == "ok":
+        return "done", None
+    if outcome == "permanent":
+        return "dead", "permanent"
+    if job.attempts >= job.max_attempts:
+        return "dead", "exhausted"
+    if again_ms >= job.deadline:
+        return "dead", "deadline"
+    return "pending", "retry"
+
+
+#: The verbs by the names they have in `lease.jobs`.
+VERBS: dict[str, Callable[..., Answer]] = {
+    "claim": claim,
+    "enqueue": enqueue,
+    "finish": finish,
+    "redrive": redrive,
+    "renew": renew,
+}
