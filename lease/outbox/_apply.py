@@ -55,7 +55,7 @@ def apply(
         truth = found[0] if found else None
         made = truth is not None and settle(con, truth, processed_at)
         if truth is not None and made:
-            if fault:
+            if fault is not None:
                 fault("after-mark")
             effect(con, Record(**truth))
             if not con.in_transaction:
@@ -63,10 +63,10 @@ def apply(
                     f"the effect of record {hint['id']} ended the transaction that it shares "
                     "with the record; leave COMMIT and ROLLBACK to apply"
                 )
-            if fault:
+            if fault is not None:
                 fault("after-effect")
     _report(hint, truth)
-    if made and fault:
+    if made and fault is not None:
         fault("after-commit")
     return made
 

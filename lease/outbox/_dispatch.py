@@ -64,7 +64,7 @@ def dispatch(
             for each in checked[start : start + PAGE]:
                 accelerator.push(encode(each))
                 acknowledged.append(each["id"])
-                if fault:
+                if fault is not None:
                     fault("after-push")
         except AcceleratorError:
             count_pushes(con, acknowledged, clock, fault)
@@ -109,7 +109,7 @@ def count_pushes(
     with write_transaction(con):
         for record_id in acknowledged:
             OUTBOX_DISPATCHED.count(con, id=record_id, dispatched_at=dispatched_at)
-        if fault:
+        if fault is not None:
             fault("after-count")
-    if fault:
+    if fault is not None:
         fault("after-commit")

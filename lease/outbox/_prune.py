@@ -39,11 +39,11 @@ def prune(
     checks.rows("max_rows", max_rows)
     with write_transaction(con):
         deliveries = OUTBOX_PRUNE_DELIVERIES.count(con, before=limit, max_rows=max_rows)
-        if deliveries and fault:
+        if deliveries and fault is not None:
             fault("after-deliveries")
         removed = OUTBOX_PRUNE.count(con, before=limit, max_rows=max_rows)
-        if removed and fault:
+        if removed and fault is not None:
             fault("after-prune")
-    if removed and fault:
+    if removed and fault is not None:
         fault("after-commit")
     return removed

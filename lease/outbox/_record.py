@@ -63,10 +63,10 @@ def record(
         found = find(con, wanted["id"])
         if found is None:
             OUTBOX_RECORD.none(con, **wanted, created_at=created_at)
-            if fault:
+            if fault is not None:
                 fault("after-record")
     if found is None:
-        if fault and not borrowed:
+        if fault is not None and not borrowed:
             fault("after-commit")
         return wanted
     recorded, _state = found
