@@ -30,7 +30,7 @@ class Writer:
         self._path = path
         self._clock = clock
         self._effect = effect
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lease-inbox")
+        self._thread = _one_thread()
         self._con: sqlite3.Connection | None = None
 
     async def open(self) -> None:
@@ -42,9 +42,10 @@ class Writer:
         return await self._run(lambda: self._accept(event))
 
     async def close(self) -> None:
-        """Close the inbox, after the event in hand."""
+        """Close the inbox, after the event in hand; it may be opened again."""
         await self._run(self._close)
         self._thread.shutdown()
+        self._thread = _one_thread()
 
     async def _run(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -61,3 +62,7 @@ class Writer:
         if self._con is not None:
             self._con.close()
             self._con = None
+
+
+def _one_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="lease-inbox")

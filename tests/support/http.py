@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -33,11 +34,14 @@ def rows(path: Path) -> Rows:
         )
 
 
-def ask(app: Starlette, *requests: dict[str, Any]) -> list[httpx.Response]:
-    """Send requests one after the other to an application, started and stopped around them."""
+def ask(app: Starlette, *requests: dict[str, Any], raising: bool = False) -> list[httpx.Response]:
+    """Send requests one after the other to an application, started and stopped around them.
+
+    `raising` lets out what the application raises on for its server to log.
+    """
 
     async def converse() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=raising)
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=transport, base_url="http://receiver") as client,
@@ -71,8 +75,12 @@ class Receiver:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.url = self.heard()
+
+    def heard(self) -> str:
+        """Wait for the next line that it prints."""
         assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        return self.process.stdout.readline().strip()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -191,11 +199,14 @@ def _fail(_con: sqlite3.Connection, event: Event) -> None:
     raise RuntimeError(f"no room for {event['id']}")
 
 
-def _hang(_con: sqlite3.Connection, _event: Event) -> None:
-    threading.Event().wait(3)
+def _wait(con: sqlite3.Connection, _event: Event) -> None:
+    print("in hand", flush=True)  # noqa: T201  (to the parent)
+    (_, _, name) = con.execute("PRAGMA database_list").fetchone()
+    while not Path(f"{name}.go").exists():
+        time.sleep(0.01)
 
 
-EFFECTS = {"kill": _kill, "fail": _fail, "hang": _hang}
+EFFECTS = {"kill": _kill, "fail": _fail, "wait": _wait}
 
 
 def _main(path: str, options: str) -> None:
