@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from lease import claim, enqueue, open_queue
+from lease.db.apply import BorrowedConnection
 from lease.db.connection import connect
 from lease.db.migrations import missing
+from lease.db.transaction import write_transaction
 from tests.support.layouts import MIGRATIONS
 
 YOYO = Path(sysconfig.get_path("scripts"), "yoyo")
@@ -133,7 +135,32 @@ def test_records_no_user_and_no_host(queue_path: Path, monkeypatch: pytest.Monke
             "SELECT migration_id, operation, username, hostname FROM _yoyo_log ORDER BY rowid"
         ).fetchall()
 
+        applied = con.execute(
+            "SELECT migration_id FROM _yoyo_log INNER JOIN _yoyo_migration "
+            "USING (migration_id, migration_hash)"
+        ).fetchall()
+
     assert log == [(name, "apply", None, None) for name in shipped(queue_path)]
+    assert sorted(applied) == [(name,) for name in shipped(queue_path)]
+
+
+def test_leaves_transaction_to_its_owner(queue_path: Path):
+    """Whatever yoyo may try, the one transaction is neither committed nor rolled back by it."""
+    with closing(connect(queue_path)) as con:
+        backend = BorrowedConnection(con)
+        with write_transaction(con):
+            con.execute("CREATE TABLE made (n)")
+            backend.commit()
+            backend.rollback()
+            with backend.copy() as copy:
+                assert copy is backend
+            with backend.transaction():
+                con.execute("INSERT INTO made VALUES (1)")
+
+            assert con.in_transaction
+            with closing(connect(queue_path)) as other:
+                assert other.execute("SELECT name FROM sqlite_schema").fetchall() == []
+        assert con.execute("SELECT n FROM made").fetchall() == [(1,)]
 
 
 def test_registers_no_global_adapter(queue_path: Path):

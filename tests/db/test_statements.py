@@ -130,7 +130,7 @@ def test_optional_returns_row_or_none(memory: sqlite3.Connection):
     assert PICK.optional(memory, n=0) is None
 
 
-def test_many_leaves_no_row_unfetched(memory: sqlite3.Connection):
+def test_optional_leaves_no_row_unfetched(memory: sqlite3.Connection):
     """Every row of a RETURNING is fetched, so that the transaction can end."""
     memory.isolation_level = None
     memory.execute("CREATE TABLE made (n)")
