@@ -48,7 +48,7 @@ class DeadlineBackend(httpcore.NetworkBackend):
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to the first address that answers; each has its share of the time left."""
-        failure: Exception = ConnectError(f"{host} has no address")
+        failure: Exception = ConnectError("the host has no address")
         addresses = _addresses(host, port)
         for tried, address in enumerate(addresses):
             share_s = self._deadline.left(ConnectTimeout) / (len(addresses) - tried)
@@ -96,5 +96,5 @@ def _addresses(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ConnectError(f"{host} has no address: {error}") from error
+        raise ConnectError(f"no address: {error}") from error
     return list(dict.fromkeys(str(address[0]) for *_, address in found))

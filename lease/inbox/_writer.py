@@ -59,9 +59,8 @@ class Writer:
         return accept(self._opened(), event, self._clock(), self._effect)
 
     def _close(self) -> None:
-        if self._con is not None:
-            self._con.close()
-            self._con = None
+        self._opened().close()
+        self._con = None
 
 
 def _one_thread() -> ThreadPoolExecutor:

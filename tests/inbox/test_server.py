@@ -188,6 +188,7 @@ def stout(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("stout") / "inbox.db"
     with Receiver(path, body_s=0.3) as receiver:
         yield receiver, path
+        assert receiver.stop()[0] == 0
 
 
 def well(stout: tuple[Receiver, Path]) -> bool:
