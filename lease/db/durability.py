@@ -18,7 +18,10 @@ _FULL = 2
 
 
 def make_durable(con: sqlite3.Connection, journal_mode: JournalMode) -> None:
-    """Set a journal mode and `synchronous=FULL`, so that power loss undoes no commit.
+    """Set a journal mode and `synchronous=FULL`, so that power loss tears no commit.
+
+    With `wal` it undoes none either. With `delete` it may undo the newest, until the next one:
+    SQLite syncs the folder after the delete that commits only at `synchronous=EXTRA`.
 
     Args:
         con: a connection with no transaction open.

@@ -1,8 +1,11 @@
--- durability_full: sync at every commit, so that power loss cannot undo one.
+-- durability_full: sync at every commit, so that power loss tears none and undoes none but one.
 --
 -- Parameters
 --   none
 -- Result     none
 -- Called by  lease.db.durability.make_durable
 -- Plan       -
+--
+-- The one is the newest of a rollback journal, until the next transaction begins to write: the
+-- folder is not synced after the delete that commits. A write-ahead log has no such gap.
 PRAGMA synchronous = FULL;
