@@ -1,0 +1,72 @@
+"""Say in one line what is wrong with a file, a library that is missing, or a receiver."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from lease.db.connection import StrPath
+from lease.db.locked import is_locked
+from lease.errors import UnusableFile
+
+_PRIMARY = 0xFF
+_ADVICE = {
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder is there and writable",
+    sqlite3.SQLITE_NOTADB: "is no SQLite database; choose another file",
+    sqlite3.SQLITE_READONLY: "may only be read; check the rights on the file and its folder",
+    sqlite3.SQLITE_CORRUPT: "is damaged; go back to a copy",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
+    sqlite3.SQLITE_PERM: "may not be opened; check its rights",
+}
+
+
+class Failure(click.ClickException):
+    """Something failed or could not be reached; the message says what, why and what to do."""
+
+    exit_code = 1
+
+
+@contextmanager
+def blamed_on(path: StrPath) -> Iterator[None]:
+    """Turn what a database file's fault is into one line that names the file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        name = shown(path)
+        raise Failure(
+            f"there is no queue file at {name}; create it with: lease init {name}"
+        ) from error
+    except UnusableFile as error:
+        raise Failure(f"{shown(path)}: {error}") from error
+    except sqlite3.Error as error:
+        raise Failure(f"{shown(path)} {_advice(path, error)}") from error
+
+
+@contextmanager
+def needs_extra(extra: str, command: str) -> Iterator[None]:
+    """Turn the import of a library that is not installed into the way to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] == "lease":
+            raise
+        raise click.UsageError(
+            f"'lease {command}' needs the {extra} extra: pip install 'lease-queue[{extra}]'"
+        ) from error
+
+
+def shown(path: StrPath) -> str:
+    """Return a path as text that any terminal can show on one line."""
+    text = os.fsencode(path).decode(errors="replace")
+    return text if text.isprintable() else repr(text)
+
+
+def _advice(path: StrPath, error: sqlite3.Error) -> str:
+    if os.path.isdir(path):
+        return "is a folder; name a file"
+    if is_locked(error):
+        return "is locked by another process; try again when it is done"
+    code = getattr(error, "sqlite_errorcode", 0)
+    return _ADVICE.get(code & _PRIMARY, f"failed: {error}")

@@ -1,0 +1,163 @@
+"""`lease init`, `stats`, `jobs` and `redrive`: make a queue, look at it, revive a job."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from sqlite3 import Connection
+from typing import get_args
+
+import click
+
+from lease import jobs as verbs
+from lease.cli._arguments import JSON, QUEUE, TTL, identifier, span, whole
+from lease.cli._failures import Failure, blamed_on, shown
+from lease.cli._output import print_json, print_table
+from lease.clock import wall_ms
+from lease.limits import CEILING
+
+_HEADER = ("SEQ", "ID", "QTY", "STATUS", "TRIES", "TOKEN", "NEXT", "DEADLINE", "REASON", "OWNER")
+_NUMBERS = {0, 2, 4, 5}
+_PAGE = 1000
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Connection]:
+    """Open an existing queue for a block, and tell its faults in one line."""
+    with blamed_on(path), closing(verbs.open_queue(path, create=False)) as con:
+        yield con
+
+
+@click.command()
+@QUEUE
+def init(path: str) -> None:
+    """Create the queue file QUEUE, or bring an older one up to date.
+
+    Jobs that are there stay as they are.
+    """
+    existed = os.path.lexists(path)
+    with blamed_on(path):
+        verbs.open_queue(path).close()
+    click.echo(f"{shown(path)} is {'ready' if existed else 'a new queue'}")
+
+
+@click.command()
+@QUEUE
+@JSON
+def stats(path: str, as_json: bool) -> None:
+    """Count the jobs of QUEUE by state.
+
+    The keys of --json: jobs, pending, leased, done, dead, dead_reasons (deadline, exhausted,
+    permanent), claims (ever made), redrives (ever made), next_due_ms (when a worker next has
+    something to do, in milliseconds since 1970, or null).
+    """
+    with opened(path) as con:
+        counts = verbs.stats(con)
+    if as_json:
+        print_json(counts)
+        return
+    due_ms = counts["next_due_ms"]
+    reasons = [f"{number} {reason}" for reason, number in counts["dead_reasons"].items() if number]
+    rows = (
+        ("pending", counts["pending"], "" if due_ms is None else f"next due {_when(due_ms)}"),
+        ("leased", counts["leased"], ""),
+        ("done", counts["done"], ""),
+        ("dead", counts["dead"], ", ".join(reasons)),
+        ("jobs", counts["jobs"], f"{counts['claims']} claims, {counts['redrives']} redrives"),
+    )
+    width = max(len(str(number)) for _, number, _ in rows)
+    for name, number, remark in rows:
+        click.echo(f"{name:<7}  {number:>{width}}  {remark}".rstrip())
+
+
+@click.command()
+@QUEUE
+@click.option("--status", type=click.Choice(get_args(verbs.Status)), help="Only this state.")
+@click.option(
+    "--limit",
+    type=whole(1, CEILING),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Print no more jobs than this.",
+)
+@click.option(
+    "--after",
+    "after_seq",
+    type=whole(0, CEILING),
+    default=0,
+    metavar="SEQ",
+    help="Begin after the job with this SEQ.",
+)
+@JSON
+def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_json: bool) -> None:
+    """List the jobs of QUEUE in the order of their intake.
+
+    NEXT is when a worker may take the job: now, in a while, or when its lease ends.
+
+    With --json a line is a job with the keys seq, id, qty, status, attempts, max_attempts,
+    token, available_at, deadline, owner, lease_until, reason; times are milliseconds since 1970.
+    """
+    with opened(path) as con:
+        while limit and (page := _page(con, status, after_seq, limit)):
+            if as_json:
+                for job in page:
+                    print_json(job)
+            else:
+                print_table(_HEADER, [_row(job) for job in page], _NUMBERS)
+            after_seq = page[-1]["seq"]
+            limit -= len(page)
+        if not limit and _page(con, status, after_seq, 1):
+            click.echo(f"There are more: --after {after_seq} or a larger --limit", err=True)
+
+
+@click.command()
+@QUEUE
+@click.argument("job_id", type=identifier, metavar="ID")
+@click.option(
+    "--note", type=identifier, metavar="NAME", required=True, help="The reason, for the audit row."
+)
+@TTL
+@JSON
+def redrive(path: str, job_id: str, note: str, ttl_ms: int, as_json: bool) -> None:
+    """Release the dead job ID of QUEUE with a fresh budget of attempts and time.
+
+    An audit row with the note commits together with it. The keys of --json: id, note.
+    """
+    with opened(path) as con:
+        try:
+            verbs.redrive(con, job_id, wall_ms(), ttl_ms, note)
+        except ValueError as error:
+            raise Failure(f"{shown(path)}: {error}") from error
+    if as_json:
+        print_json({"id": job_id, "note": note})
+    else:
+        click.echo(f"{job_id} is pending again")
+
+
+def _page(
+    con: Connection, status: verbs.Status | None, after_seq: int, limit: int
+) -> list[verbs.Job]:
+    return verbs.list_jobs(con, status, after_seq=after_seq, max_jobs=min(limit, _PAGE))
+
+
+def _row(job: verbs.Job) -> tuple[str, ...]:
+    is_open = job["status"] in ("pending", "leased")
+    next_ms = job["available_at"] if job["status"] == "pending" else job["lease_until"]
+    return (
+        str(job["seq"]),
+        job["id"],
+        str(job["qty"]),
+        job["status"],
+        f"{job['attempts']}/{job['max_attempts']}",
+        str(job["token"]),
+        _when(next_ms) if is_open and next_ms is not None else "-",
+        _when(job["deadline"]) if is_open else "-",
+        job["reason"] or "-",
+        job["owner"] or "-",
+    )
+
+
+def _when(instant_ms: int) -> str:
+    """Return an instant as it is seen from now."""
+    ahead_ms = instant_ms - wall_ms()
+    return f"in {span(ahead_ms)}" if ahead_ms > 0 else "now"

@@ -1,0 +1,170 @@
+"""`lease work`: deliver the jobs of a queue over HTTP."""
+
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from lease.cli._arguments import JSON, QUEUE, duration_option, identifier, span
+from lease.cli._failures import blamed_on, needs_extra
+from lease.cli._output import print_json
+from lease.cli._progress import Progress
+from lease.cli.queue_files import opened
+from lease.clock import SteadyClock
+from lease.dispatcher import Dispatcher, Tally, Until
+from lease.jobs import stats
+from lease.limits import WIDE
+
+_STOPPING = b"\r\x1b[KStopping after the job in hand; once more stops at once\n"
+
+
+@click.command()
+@QUEUE
+@click.option("--to", "url", required=True, metavar="URL", help="Where each job is posted.")
+@click.option(
+    "--owner", type=identifier, metavar="NAME", help="Name of this worker; by default a random one."
+)
+@click.option("--once", is_flag=True, help="End after one job, or at once if none is due.")
+@click.option("--drain", is_flag=True, help="End when no job is pending or leased.")
+@duration_option(
+    "--lease",
+    "lease_ms",
+    "30s",
+    WIDE.max_lease_ms,
+    "How long a job is this worker's; then another may take it over.",
+)
+@duration_option(
+    "--timeout",
+    "timeout_ms",
+    "10s",
+    WIDE.max_lease_ms,
+    "How long a whole request may take; shorter than the lease.",
+)
+@duration_option(
+    "--backoff",
+    "base_ms",
+    "1s",
+    WIDE.max_delay_ms,
+    "Wait after a job's first failure, twice as long after each further one.",
+)
+@duration_option(
+    "--backoff-cap",
+    "cap_ms",
+    "15m",
+    WIDE.max_delay_ms,
+    "Longest wait after a failure; a random share of each wait is taken.",
+)
+@duration_option(
+    "--poll",
+    "poll_ms",
+    "1s",
+    WIDE.max_delay_ms,
+    "Longest pause between two looks at an idle queue.",
+)
+@JSON
+def work(
+    path: str,
+    url: str,
+    owner: str | None,
+    once: bool,
+    drain: bool,
+    lease_ms: int,
+    timeout_ms: int,
+    base_ms: int,
+    cap_ms: int,
+    poll_ms: int,
+    as_json: bool,
+) -> None:
+    """Deliver the jobs of QUEUE: post {"id": ..., "qty": ...} to URL, one after the other.
+
+    A job is done when the answer is a 2xx with {"accepted": true}. It is tried again after no
+    answer, a redirect, 408, 425, 429 and 5xx, and dead after any other 4xx. Anything else leaves it
+    leased until its lease ends, and then it is tried again.
+
+    Without --once or --drain it runs until SIGINT or SIGTERM, which end it after the job in
+    hand; a second one ends it at once. With --once the exit code is 1 unless the job is done,
+    with --drain if a job died meanwhile.
+
+    The keys of --json: done, pending, dead, leased, stale; how many sends left their job so.
+    """
+    if once and drain:
+        raise click.UsageError("--once and --drain exclude each other")
+    if timeout_ms >= lease_ms:
+        raise click.UsageError(
+            f"--timeout {span(timeout_ms)} does not fit into --lease {span(lease_ms)}"
+        )
+    if cap_ms < base_ms:
+        raise click.UsageError("--backoff-cap is shorter than --backoff")
+    with needs_extra("http", "work"):
+        from lease.delivery import HttpSender
+    try:
+        sender = HttpSender(url, timeout_s=timeout_ms / 1000)
+    except ValueError as error:
+        raise click.UsageError(f"--to: {error}") from error
+    until: Until = "once" if once else "drained" if drain else "stopped"
+    dead_before = _dead(path) if drain else 0
+    with sender, Progress(sys.stderr) as progress:
+        dispatcher = Dispatcher(
+            path,
+            sender,
+            owner=owner or f"worker-{os.getpid()}-{secrets.token_hex(4)}",
+            lease_ms=lease_ms,
+            base_ms=base_ms,
+            cap_ms=cap_ms,
+            poll_ms=poll_ms,
+            clock=SteadyClock(on_step_back=progress.tell_step_back),
+            on_result=progress.tell_result,
+            on_idle=progress.tell_idle,
+            on_trouble=progress.tell_trouble,
+        )
+        with _stopped_by_signals(dispatcher), blamed_on(path):
+            tally = dispatcher.run(until)
+    _print(tally, as_json=as_json)
+    if (once and sum(tally) > tally.done) or (drain and _dead(path) > dead_before):
+        click.get_current_context().exit(1)
+
+
+def _dead(path: str) -> int:
+    with opened(path) as con:
+        return stats(con)["dead"]
+
+
+def _print(tally: Tally, *, as_json: bool) -> None:
+    if as_json:
+        print_json(tally._asdict())
+        return
+    words = {
+        "done": "done",
+        "pending": "to be tried again",
+        "dead": "dead",
+        "leased": "without a clear answer",
+        "stale": "too late",
+    }
+    counts = [f"{number} {words[name]}" for name, number in tally._asdict().items() if number]
+    click.echo(", ".join(counts) or "nothing was due")
+
+
+@contextmanager
+def _stopped_by_signals(dispatcher: Dispatcher) -> Iterator[None]:
+    """Let the first signal stop the dispatcher after the job in hand, and the next one kill."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
+        dispatcher.stop()
+        if sys.stderr.isatty():
+            # Not through the stream, which this may have interrupted.
+            os.write(sys.stderr.fileno(), _STOPPING)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
