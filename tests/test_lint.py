@@ -15,8 +15,8 @@ SQLFLUFF = Path(sysconfig.get_path("scripts"), "sqlfluff")
 
 # Each is one breach of one rule; the statement is else as it should be.
 BAD = {
-    "keyword_case": ("capitalisation.keywords", "select seq\nFROM jobs;\n"),
-    "identifier_case": ("capitalisation.identifiers", "SELECT Seq\nFROM jobs;\n"),
+    "keyword_case": ("capitalisation.keywords", "select seq\nfrom jobs;\n"),
+    "identifier_case": ("capitalisation.identifiers", "SELECT Seq\nFROM Jobs;\n"),
     "function_case": ("capitalisation.functions", "SELECT MIN(seq) AS low\nFROM jobs;\n"),
     "literal_case": ("capitalisation.literals", "UPDATE jobs SET owner = null;\n"),
     "type_case": ("capitalisation.types", "CREATE TABLE notes (seq integer);\n"),
