@@ -104,6 +104,23 @@ class HttpSender:
             RuntimeError: called in a forked child, whose connections are its parent's.
         """
         event_id, qty = checks.event(event)
+        return self.post(event_id, {"id": event_id, "qty": qty})
+
+    def post(self, key: str, document: object) -> object:
+        """Send any JSON document once, and judge the answer as that to an event.
+
+        Args:
+            key: identifier of the document, sent as its `Idempotency-Key`.
+            document: what `json.dumps` takes; never changed.
+
+        Returns:
+            True if the receiver has accepted it, and otherwise a description of the answer.
+
+        Raises:
+            ValueError: the key is no identifier.
+            Retryable, Permanent, RuntimeError: as for a call.
+        """
+        checks.identifier("key", key)
         if os.getpid() != self._process:
             raise RuntimeError("this sender was made before a fork; make one in each process")
         self._deadline.start(self._timeout_s)
@@ -111,8 +128,8 @@ class HttpSender:
             with self._pool.stream(
                 "POST",
                 self._url,
-                headers={**self._headers, "Idempotency-Key": event_id},
-                content=json.dumps({"id": event_id, "qty": qty}).encode(),
+                headers={**self._headers, "Idempotency-Key": key},
+                content=json.dumps(document).encode(),
             ) as response:
                 return self._judge(response)
         except httpcore.TimeoutException as error:

@@ -6,7 +6,7 @@ from lease.jobs._due import next_due
 from lease.jobs._enqueue import enqueue
 from lease.jobs._finish import finish
 from lease.jobs._list import Job, Status, list_jobs
-from lease.jobs._open import open_queue
+from lease.jobs._open import create_queue, open_queue
 from lease.jobs._redrive import redrive
 from lease.jobs._renew import renew
 from lease.jobs._run import run_file, run_once
@@ -17,6 +17,7 @@ __all__ = [
     "Stats",
     "Status",
     "claim",
+    "create_queue",
     "enqueue",
     "finish",
     "list_jobs",

@@ -1,6 +1,7 @@
 """Record what a send came to, unless the lease has moved on."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Literal
 
 from lease import checks
@@ -20,6 +21,7 @@ def finish(
     delay_ms: int = 0,
     fault: Fault | None = None,
     *,
+    effect: Callable[[str], object] | None = None,
     limits: Limits = WIDE,
 ) -> str | Literal[False]:
     """Settle a claimed job for the holder of its current ticket.
@@ -32,6 +34,9 @@ def finish(
         now_ms: the present, milliseconds.
         delay_ms: wait before the next attempt, milliseconds from 0.
         fault: called at each commit boundary; None for never.
+        effect: called with the new status inside the transaction, unless the ticket is stale;
+            what it writes on the connection commits with the status, and what it raises takes
+            both back. None for none.
         limits: the upper bounds of the numbers.
 
     Returns:
@@ -53,6 +58,8 @@ def finish(
         settled = FINISH_SETTLE.optional(
             con, **marker, outcome=outcome, now_ms=now_ms, delay_ms=delay_ms
         )
+        if settled and effect is not None:
+            effect(settled[0])
         if settled and fault is not None:
             fault("after-finish")
     if settled is None:

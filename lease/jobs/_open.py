@@ -36,8 +36,24 @@ def open_queue(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
     con = connect(path, create=create)
     try:
         make_durable(con, "delete")
-        migrate(con, "queue", OPEN_PROBE)
+        create_queue(con)
     except BaseException:
         con.close()
         raise
     return con
+
+
+def create_queue(con: sqlite3.Connection) -> None:
+    """Put the queue's tables into a database that is already open, or bring them up to date.
+
+    An application that keeps the queue in its own file can commit to both in one transaction.
+    The connection's settings are left alone.
+
+    Args:
+        con: a connection with no transaction open.
+
+    Raises:
+        UnusableFile: the file's tables are a stranger's or from a later version.
+        sqlite3.Error: the file is locked for too long or is no database.
+    """
+    migrate(con, "queue", OPEN_PROBE)

@@ -1,6 +1,8 @@
 """Claim, send, finish: one job, with the send outside every transaction."""
 
 import sqlite3
+from collections.abc import Callable
+from functools import partial
 
 from lease import checks
 from lease.db.connection import StrPath
@@ -23,6 +25,7 @@ def run_once(
     *,
     base_ms: int = 100,
     cap_ms: int = 1000,
+    effect: Callable[[Event, str], object] | None = None,
     limits: Limits = WIDE,
 ) -> Settled | None:
     """Claim one job, send it once, and record what came of it.
@@ -37,6 +40,8 @@ def run_once(
         lease_ms: longest lease, milliseconds from 1.
         base_ms: backoff after the first attempt, milliseconds from 1.
         cap_ms: longest backoff, milliseconds from `base_ms`.
+        effect: called with the event and the job's new status inside the transaction that
+            records it; what it writes on the connection commits with it. None for none.
         limits: the upper bounds of the numbers.
 
     Returns:
@@ -60,12 +65,14 @@ def run_once(
     ticket = claim(con, owner, claimed_ms, lease_ms, limits=limits)
     if ticket is None:
         return None
-    outcome = _deliver(send, Event(id=ticket["id"], qty=ticket["qty"]))
+    event = Event(id=ticket["id"], qty=ticket["qty"])
+    outcome = _deliver(send, event.copy())
     finished_ms = checks.later(claimed_ms, clock(), limits)
     delay_ms = 0
     if outcome == "retry":
         delay_ms = retry_delay(ticket["attempt"], base_ms, cap_ms, jitter, limits=limits)
-    status = finish(con, ticket, outcome, finished_ms, delay_ms, limits=limits)
+    settle = None if effect is None else partial(effect, event)
+    status = finish(con, ticket, outcome, finished_ms, delay_ms, effect=settle, limits=limits)
     return Settled(id=ticket["id"], token=ticket["token"], status=status or "stale")
 
 

@@ -3,7 +3,7 @@
 -- Parameters
 --   none
 -- Result     none
--- Called by  lease.jobs._open.open_queue
+-- Called by  lease.jobs._open.create_queue
 -- Plan       scan (compiled only; no row is read)
 SELECT
     jobs.seq,
