@@ -7,10 +7,11 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import get_state_machine_test
 
 from tests.proof.dialects import DIALECTS
+from tests.proof.faults import FAULTS, seeded
 from tests.proof.machine import Open, QueueMachine
 from tests.proof.steps import File, Model, Recorded, Step
 
@@ -23,7 +24,9 @@ def dialect(request: pytest.FixtureRequest) -> Open:
     return DIALECTS[request.param]
 
 
-def drive(dialect: Open, seed: int, examples: int, steps: int) -> None:
+def drive(
+    dialect: Open, seed: int, examples: int, steps: int, phases: tuple[Phase, ...] = tuple(Phase)
+) -> None:
     class Machine(QueueMachine):
         def __init__(self) -> None:
             super().__init__(dialect)
@@ -35,6 +38,7 @@ def drive(dialect: Open, seed: int, examples: int, steps: int) -> None:
             stateful_step_count=steps,
             deadline=None,
             database=None,
+            phases=phases,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -43,13 +47,21 @@ def drive(dialect: Open, seed: int, examples: int, steps: int) -> None:
 
 def test_queue_does_as_the_model(dialect: Open, seed: int) -> None:
     """Whatever the steps, every answer and every row is the model's, and the trace replays."""
-    drive(dialect, seed, examples=100, steps=40)
+    drive(dialect, seed, examples=150, steps=50)
 
 
 @pytest.mark.soak
 def test_queue_does_as_the_model_for_long(dialect: Open, seed: int) -> None:
     """The same, with many more and longer histories."""
-    drive(dialect, seed, examples=1500, steps=80)
+    drive(dialect, seed, examples=500, steps=100)
+
+
+def test_queue_that_differs_from_the_model_is_found(dialect: Open, seed: int) -> None:
+    """A redrive that starts the tokens anew does not get past the machine."""
+    (fault,) = [each for each in FAULTS if each.name == "a redrive starts the tokens anew"]
+
+    with seeded(fault), pytest.raises(AssertionError):
+        drive(dialect, seed, examples=150, steps=50, phases=(Phase.generate,))
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.stem)
