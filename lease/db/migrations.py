@@ -58,8 +58,14 @@ def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
 
     Raises:
         UnusableFile: the file has a migration of the set that this version does not know.
+        FileNotFoundError: none of the set was shipped; the installation is incomplete.
     """
     shipped = [name for name in _SHIPPED if name.startswith(f"{migration_set}_")]
+    if not shipped:
+        raise FileNotFoundError(
+            f"the installed lease package lacks the migrations {migration_set}_*; "
+            "install lease-queue again"
+        )
     if not SCHEMA_HAS_BOOKKEEPING.optional(con):
         return shipped
     applied = {name for (name,) in SCHEMA_APPLIED.many(con, migration_set=migration_set)}

@@ -119,6 +119,18 @@ def test_missing_lists_a_set_in_order(queue_path: Path):
     assert lacking == sorted(name for name in migrations._SHIPPED if name.startswith("queue_"))
 
 
+def test_refuses_set_that_was_not_shipped(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Without its migrations an installation would take an empty file for a current one."""
+    monkeypatch.setattr(migrations, "_SHIPPED", ["outbox_0001_x"])
+
+    with pytest.raises(FileNotFoundError) as caught:
+        open_queue(queue_path)
+
+    assert str(caught.value) == (
+        "the installed lease package lacks the migrations queue_*; install lease-queue again"
+    )
+
+
 def test_applies_only_what_is_missing(queue_path: Path):
     """A file of an earlier version gets the later migrations and keeps its rows."""
     with closing(connect(queue_path)) as con:
