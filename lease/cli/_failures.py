@@ -50,7 +50,7 @@ def needs_extra(extra: str, command: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name and error.name.partition(".")[0] == "lease":
+        if not error.name or error.name.partition(".")[0] == "lease":
             raise
         raise click.UsageError(
             f"'lease {command}' needs the {extra} extra: pip install 'lease-queue[{extra}]'"

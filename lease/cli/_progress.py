@@ -10,6 +10,9 @@ import click
 from lease.cli._arguments import span
 from lease.dispatcher import Result
 
+# A receiver that is down fails every job alike; one line in this time says so.
+_ALIKE_S = 10
+
 # Redrawing more often than the eye can follow only costs time.
 _REDRAW_S = 0.1
 _CLEAR = "\r\x1b[K"
@@ -28,6 +31,9 @@ class Progress:
         self._started_s = time.monotonic()
         self._drawn_s = 0.0
         self._sends = self._done = self._failed = 0
+        self._error = ""
+        self._error_s = 0.0
+        self._alike = 0
 
     def __enter__(self) -> Self:
         return self
@@ -48,7 +54,7 @@ class Progress:
             self._done += 1
         else:
             self._failed += 1
-            self._say(_told(result))
+            self._tell_failure(result)
         self._draw("")
 
     def tell_idle(self, due_in_ms: int | None) -> None:
@@ -65,6 +71,18 @@ class Progress:
             f"the system's clock went back by {span(by_ms)}; time stands still here until it has "
             "caught up, or restart this worker to go by the new time"
         )
+
+    def _tell_failure(self, result: Result) -> None:
+        error = str(result.error)
+        now_s = time.monotonic()
+        is_alike = error == self._error and now_s < self._error_s + _ALIKE_S
+        # A job that is dead needs somebody, whatever else has failed alike.
+        if is_alike and result.status != "dead":
+            self._alike += 1
+            return
+        suffix = f" ({self._alike} more failed like the one before)" if self._alike else ""
+        self._say(_told(result) + suffix)
+        self._error, self._error_s, self._alike = error, now_s, 0
 
     def _say(self, line: str) -> None:
         self._write(f"{_CLEAR if self._is_terminal else ''}{line}\n")

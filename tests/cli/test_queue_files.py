@@ -1,0 +1,226 @@
+"""`lease init`, `stats`, `jobs`, `redrive`: what they print, and the exit code."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from lease import open_queue
+from lease.cli import queue_files
+from tests.support.cli import lease
+from tests.support.queue import (
+    NOW,
+    all_jobs,
+    audits,
+    content,
+    job,
+    put_dead,
+    put_leased,
+    put_pending,
+)
+
+
+@pytest.fixture(autouse=True)
+def _now() -> Iterator[None]:
+    """Let every command run at the same moment."""
+    with patch.object(queue_files, "wall_ms", lambda: NOW):
+        yield
+
+
+def test_init_makes_a_queue(queue_path: Path) -> None:
+    """A new file is a queue, and private to its user."""
+    assert lease("init", queue_path) == (0, f"{queue_path} is a new queue\n", "")
+
+    assert queue_path.stat().st_mode & 0o777 == 0o600
+    with closing(open_queue(queue_path)) as con:
+        assert all_jobs(con) == []
+
+
+def test_init_keeps_what_is_there(con: sqlite3.Connection, queue_path: Path) -> None:
+    """Saying it twice changes nothing."""
+    put_pending(con)
+    before = content(queue_path)
+
+    assert lease("init", queue_path) == (0, f"{queue_path} is ready\n", "")
+    assert content(queue_path) == before
+
+
+def fill(con: sqlite3.Connection) -> None:
+    put_pending(con, id="soon", qty=1, available_at=NOW + 90_000, deadline=NOW + 7_200_000)
+    put_pending(con, id="now", qty=2, available_at=NOW, deadline=NOW + 500, reason="retry")
+    put_leased(con, id="held", qty=3, lease_until=NOW + 4000, deadline=NOW + 86_400_000)
+    put_dead(con, id="late", reason="deadline", token=1)
+    put_dead(con, id="tired", reason="exhausted", token=12)
+    put_dead(con, id="settled", status="done", reason=None, token=1)
+
+
+def test_stats_prints_the_counts(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A table for people: states, what is due, why jobs died."""
+    fill(con)
+
+    assert lease("stats", queue_path) == (
+        0,
+        (
+            "pending  2  next due now\n"
+            "leased   1\n"
+            "done     1\n"
+            "dead     2  1 deadline, 1 exhausted\n"
+            "jobs     6  18 claims, 0 redrives\n"
+        ),
+        "",
+    )
+
+
+def test_stats_of_an_empty_queue_have_nothing_due(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """No remark stands where there is nothing to remark."""
+    assert lease("stats", queue_path).out.splitlines()[0] == "pending  0"
+
+
+def test_stats_prints_json(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The keys are fixed."""
+    fill(con)
+
+    assert lease("stats", queue_path, "--json").json == {
+        "jobs": 6,
+        "pending": 2,
+        "leased": 1,
+        "done": 1,
+        "dead": 2,
+        "dead_reasons": {"deadline": 1, "exhausted": 1, "permanent": 0},
+        "claims": 18,
+        "redrives": 0,
+        "next_due_ms": NOW,
+    }
+
+
+def test_jobs_prints_a_table(con: sqlite3.Connection, queue_path: Path) -> None:
+    """Each state says what matters of it: when it goes on, or why it ended."""
+    fill(con)
+
+    assert lease("jobs", queue_path) == (
+        0,
+        (
+            "SEQ  ID       QTY  STATUS   TRIES  TOKEN  NEXT   DEADLINE  REASON     OWNER\n"
+            "  1  soon       1  pending    0/3      0  in 1m  in 2h     -          -\n"
+            "  2  now        2  pending    0/3      0  now    in 500ms  retry      -\n"
+            "  3  held       3  leased     1/3      4  in 4s  in 1d     -          worker-a\n"
+            "  4  late       7  dead       3/3      1  -      -         deadline   -\n"
+            "  5  tired      7  dead       3/3     12  -      -         exhausted  -\n"
+            "  6  settled    7  done       3/3      1  -      -         -          -\n"
+        ),
+        "",
+    )
+
+
+def test_jobs_of_an_empty_queue_prints_nothing(con: sqlite3.Connection, queue_path: Path) -> None:
+    """No header stands over nothing."""
+    assert lease("jobs", queue_path) == (0, "", "")
+
+
+def test_jobs_bears_what_an_outsider_wrote(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A leased job without a lease end, which nobody can take, is shown as such."""
+    put_leased(con, lease_until=None)
+
+    assert lease("jobs", queue_path).out.splitlines()[1].split()[6] == "-"
+
+
+def test_jobs_prints_json_lines(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A line is a job, under the names of its columns."""
+    fill(con)
+
+    assert lease("jobs", queue_path, "--json").json_lines == all_jobs(con)
+
+
+def test_jobs_lists_one_state(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The state is one of the four."""
+    fill(con)
+
+    listed = lease("jobs", queue_path, "--status", "dead", "--json").json_lines
+
+    assert [each["id"] for each in listed] == ["late", "tired"]
+    assert lease("jobs", queue_path, "--status", "gone").code == 2
+
+
+def test_jobs_ends_at_the_limit_and_says_so(con: sqlite3.Connection, queue_path: Path) -> None:
+    """What was left out can be asked for."""
+    fill(con)
+
+    code, _, err = first = lease("jobs", queue_path, "--limit", "4", "--json")
+    rest = lease("jobs", queue_path, "--after", "4", "--limit", "2", "--json")
+
+    assert [each["seq"] for each in first.json_lines] == [1, 2, 3, 4]
+    assert (code, err) == (0, "There are more: --after 4 or a larger --limit\n")
+    assert [each["seq"] for each in rest.json_lines] == [5, 6]
+    assert rest.err == ""
+
+
+def test_jobs_reads_a_long_list_in_pages(
+    con: sqlite3.Connection, queue_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory holds a page of a list, however long that is."""
+    monkeypatch.setattr(queue_files, "_PAGE", 2)
+    fill(con)
+
+    listed = lease("jobs", queue_path, "--limit", "5", "--json").json_lines
+
+    assert [each["seq"] for each in listed] == [1, 2, 3, 4, 5]
+
+
+def test_redrive_revives_a_dead_job(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The job has a day again, and the audit row its reason."""
+    put_dead(con, token=5)
+
+    assert lease("redrive", queue_path, "job-1", "--note", "fixed") == (
+        0,
+        "job-1 is pending again\n",
+        "",
+    )
+
+    assert (job(con)["status"], job(con)["attempts"], job(con)["token"]) == ("pending", 0, 5)
+    assert (job(con)["available_at"], job(con)["deadline"]) == (NOW, NOW + 86_400_000)
+    assert [(row["id"], row["token"], row["note"]) for row in audits(con)] == [
+        ("job-1", 5, "fixed")
+    ]
+
+
+def test_redrive_prints_json(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The time to live is the caller's."""
+    put_dead(con)
+
+    ran = lease("redrive", queue_path, "job-1", "--note", "fixed", "--ttl", "90d", "--json")
+
+    assert ran.json == {"id": "job-1", "note": "fixed"}
+    assert job(con)["deadline"] == NOW + 90 * 86_400_000
+
+
+def test_redrive_refuses_a_job_that_is_not_dead(con: sqlite3.Connection, queue_path: Path) -> None:
+    """An unknown job and a living one are told apart, and nothing changes."""
+    put_pending(con)
+    before = content(queue_path)
+
+    assert lease("redrive", queue_path, "job-2", "--note", "n") == (
+        1,
+        "",
+        f"lease: {queue_path}: there is no job job-2\n",
+    )
+    assert lease("redrive", queue_path, "job-1", "--note", "n") == (
+        1,
+        "",
+        f"lease: {queue_path}: job job-1 is pending; only a dead job can be redriven\n",
+    )
+    assert content(queue_path) == before
+
+
+def test_redrive_needs_a_note(con: sqlite3.Connection, queue_path: Path) -> None:
+    """No job is revived without a reason, nor for a time that is out of range."""
+    put_dead(con)
+
+    assert lease("redrive", queue_path, "job-1").code == 2
+    assert lease("redrive", queue_path, "job-1", "--note", "a b").code == 2
+    assert lease("redrive", queue_path, "job-1", "--note", "n", "--ttl", "91d").code == 2
+    assert job(con)["status"] == "dead"

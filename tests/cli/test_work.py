@@ -1,0 +1,301 @@
+"""`lease work`: real deliveries over HTTP, how a run ends, and what it says."""
+
+import os
+import pty
+import re
+import signal
+import socket
+import sqlite3
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from lease import jobs
+from lease.clock import wall_ms
+from tests.support.cli import ended, lease, receiving, started, until
+from tests.support.http import answer, answering, request_of, rows, server
+from tests.support.queue import all_jobs, job, writing
+
+ACCEPTED = answering(answer("200 OK", b'{"accepted": true}'))
+#: Nobody listens there.
+NOWHERE = "http://127.0.0.1:9/"
+
+
+def fill(con: sqlite3.Connection, *ids: str, attempts: int = 16) -> None:
+    for number, job_id in enumerate(ids, 1):
+        jobs.enqueue(con, {"id": job_id, "qty": number}, wall_ms(), 86_400_000, attempts)
+
+
+def test_work_drains_a_queue_into_a_receiver(
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path
+) -> None:
+    """Every job is done, with one effect each, and the counts are told."""
+    fill(con, "a", "b", "c")
+    inbox = tmp_path / "inbox.db"
+
+    with receiving(inbox) as url:
+        assert lease("work", queue_path, "--to", url, "--drain") == (0, "3 done\n", "")
+
+    assert [each["status"] for each in all_jobs(con)] == ["done"] * 3
+    assert rows(inbox)[1] == [("a", 1), ("b", 2), ("c", 3)]
+
+
+def test_work_once_delivers_one_job(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The owner is the one that was named."""
+    fill(con, "a", "b")
+    owners: list[str] = []
+
+    def note(sock: socket.socket) -> None:
+        request_of(sock)
+        owners.append(job(other, "a")["owner"])
+        sock.sendall(answer("200 OK", b'{"accepted": true}'))
+
+    other = sqlite3.connect(queue_path, check_same_thread=False)
+    with server(note) as url:
+        ran = lease("work", queue_path, "--to", url, "--once", "--owner", "me", "--json")
+    other.close()
+
+    assert (ran.code, ran.json) == (
+        0,
+        {"done": 1, "pending": 0, "dead": 0, "leased": 0, "stale": 0},
+    )
+    assert owners == ["me"]
+    assert job(con, "b")["status"] == "pending"
+
+
+@pytest.mark.parametrize("how", ["--once", "--drain"])
+def test_work_on_an_empty_queue_has_nothing_to_do(
+    con: sqlite3.Connection, queue_path: Path, how: str
+) -> None:
+    """That is no failure."""
+    assert lease("work", queue_path, "--to", NOWHERE, how) == (0, "nothing was due\n", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "line"),
+    [
+        (answer("503 Busy", b""), "pending", "answered 503; again in "),
+        (answer("404 Gone", b""), "dead", "answered 404; dead, until it is redriven\n"),
+        (answer("200 OK", b"{}"), "leased", "not True; again when its lease ends\n"),
+    ],
+)
+def test_work_once_fails_with_its_job(
+    con: sqlite3.Connection, queue_path: Path, body: bytes, status: str, line: str
+) -> None:
+    """A job that is not done is told on stderr, counted on stdout, and is exit code 1."""
+    fill(con, "a")
+
+    with server(answering(body)) as url:
+        code, out, err = lease("work", queue_path, "--to", url, "--once")
+
+    words = {"pending": "to be tried again", "dead": "dead", "leased": "without a clear answer"}
+    assert (code, out) == (1, f"1 {words[status]}\n")
+    assert err.startswith("a: attempt 1 failed, ")
+    assert line in err
+    assert job(con, "a")["status"] == status
+
+
+def test_work_drain_goes_on_after_a_bad_job(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A job that dies is exit code 1, and the others are delivered."""
+    fill(con, "a", "b")
+
+    with server(answering(answer("404 Gone", b"")), ACCEPTED) as url:
+        code, out, _ = lease("work", queue_path, "--to", url, "--drain")
+
+    assert (code, out) == (1, "1 done, 1 dead\n")
+
+
+def test_work_drain_fails_with_a_job_that_died_untried(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """A job whose time has passed dies without a send, and is exit code 1 all the same."""
+    jobs.enqueue(con, {"id": "a", "qty": 1}, 1, 1)
+
+    assert lease("work", queue_path, "--to", NOWHERE, "--drain") == (1, "nothing was due\n", "")
+    assert job(con, "a")["reason"] == "deadline"
+
+
+def test_work_drain_retries_until_it_succeeds(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A receiver that was down for a moment costs a retry and is no failure of the run."""
+    fill(con, "a")
+
+    with server(answering(answer("503 Busy", b"")), ACCEPTED) as url:
+        code, out, err = lease(
+            "work", queue_path, "--to", url, "--drain", "--backoff", "1ms", "--backoff-cap", "2ms"
+        )
+
+    assert (code, out) == (0, "1 done, 1 to be tried again\n")
+    assert re.fullmatch(r"a: attempt 1 failed, .* answered 503; again in \dms\n", err)
+
+
+def test_work_keeps_a_password_to_itself(con: sqlite3.Connection, queue_path: Path) -> None:
+    """What is secret in the URL appears in no line."""
+    fill(con, "a")
+
+    ran = lease("work", queue_path, "--to", "http://me:s3cret@127.0.0.1:9/", "--once")
+
+    assert ran.code == 1
+    assert "127.0.0.1" in ran.err
+    assert "s3cret" not in ran.err + ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "Missing option '--to'"),
+        (("--to", "ftp://x"), "--to: url must be a str like https://host:port/path"),
+        (("--to", NOWHERE, "--once", "--drain"), "--once and --drain exclude each other"),
+        (("--to", NOWHERE, "--timeout", "30s"), "--timeout 30s does not fit into --lease 30s"),
+        (("--to", NOWHERE, "--lease", "10s"), "--timeout 10s does not fit into --lease 10s"),
+        (("--to", NOWHERE, "--backoff", "2s", "--backoff-cap", "1s"), "--backoff-cap is shorter"),
+        (("--to", NOWHERE, "--lease", "25h"), "Invalid value for '--lease': 25h is not from"),
+        (("--to", NOWHERE, "--poll", "5"), "Invalid value for '--poll': '5' is no duration"),
+        (("--to", NOWHERE, "--owner", "a b"), "Invalid value for '--owner': it must be a str"),
+    ],
+)
+def test_work_refuses(
+    con: sqlite3.Connection, queue_path: Path, arguments: tuple[str, ...], line: str
+) -> None:
+    """Unusable arguments are told before anything is sent."""
+    code, out, err = lease("work", queue_path, *arguments)
+
+    assert (code, out) == (2, "")
+    assert err.startswith(f"lease: {line}")
+
+
+def test_work_without_its_extra_tells_what_to_install(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """The command line alone cannot send."""
+    with patch.dict(sys.modules, {"httpcore": None}):
+        for name in [name for name in sys.modules if name.startswith("lease.delivery")]:
+            del sys.modules[name]
+        ran = lease("work", queue_path, "--to", NOWHERE)
+
+    assert ran.code == 2
+    assert ran.err.startswith("lease: 'lease work' needs the http extra: pip install ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_work_runs_on_until_a_signal(
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path, number: int
+) -> None:
+    """A worker finds what comes in while it is idle, and a signal is an orderly end."""
+    with (
+        receiving(tmp_path / "inbox.db") as url,
+        started("work", queue_path, "--to", url, "--poll", "10ms") as process,
+    ):
+        fill(con, "a")
+        until(lambda: job(con, "a")["status"] == "done")
+        assert ended(process, number) == (0, "1 done\n", "")
+
+
+class Holding:
+    """A receiver that answers only when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.may_answer = threading.Event()
+
+    def __call__(self, sock: socket.socket) -> None:
+        request_of(sock)
+        self.asked.set()
+        self.may_answer.wait(60)
+        sock.sendall(answer("200 OK", b'{"accepted": true}'))
+
+
+def test_a_first_signal_lets_the_job_in_hand_end(con: sqlite3.Connection, queue_path: Path) -> None:
+    """What is being sent is recorded, and nothing else is begun."""
+    fill(con, "a", "b")
+    receiver = Holding()
+
+    with server(receiver) as url, started("work", queue_path, "--to", url) as process:
+        assert receiver.asked.wait(60)
+        process.send_signal(signal.SIGTERM)
+        # The handler takes its time; the second signal must not come before it.
+        until(lambda: _catches(process.pid, signal.SIGTERM) is False)
+        receiver.may_answer.set()
+        assert ended(process) == (0, "1 done\n", "")
+
+    assert [each["status"] for each in all_jobs(con)] == ["done", "pending"]
+
+
+def test_a_second_signal_ends_it_at_once(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The job in hand stays leased, and is taken over when that has ended."""
+    fill(con, "a")
+    receiver = Holding()
+
+    with server(receiver) as url:
+        with started("work", queue_path, "--to", url) as process:
+            assert receiver.asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            until(lambda: _catches(process.pid, signal.SIGINT) is False)
+            assert ended(process, signal.SIGINT) == (-signal.SIGINT, "", "")
+        receiver.may_answer.set()
+
+    assert job(con, "a")["status"] == "leased"
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Tell whether a process has a handler for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (mask,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def test_work_waits_for_a_locked_queue(
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path
+) -> None:
+    """A lock is told and waited for."""
+    fill(con, "a")
+    with receiving(tmp_path / "inbox.db") as url, ExitStack() as lock:
+        lock.enter_context(writing(queue_path))
+        with started("work", queue_path, "--to", url, "--once") as process:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            lock.close()
+            assert ended(process) == (0, "1 done\n", "")
+
+    assert line == ("the queue is locked by another process (database is locked); waiting for it\n")
+
+
+def test_work_shows_its_progress_on_a_terminal(con: sqlite3.Connection, queue_path: Path) -> None:
+    """Counts are drawn on one line, a stop is confirmed, and the terminal is left clean."""
+    fill(con, "a")
+    receiver = Holding()
+    leader, follower = pty.openpty()
+    with (
+        server(receiver) as url,
+        started("work", queue_path, "--to", url, stderr=follower) as process,
+    ):
+        os.close(follower)
+        assert receiver.asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        shown = b""
+        while b"Stopping" not in shown:
+            shown += os.read(leader, 1000)
+        receiver.may_answer.set()
+        assert process.wait(60) == 0
+        while b"1 done" not in shown or not shown.endswith(b"\r\x1b[K"):
+            shown += os.read(leader, 1000)
+        assert process.stdout is not None
+        assert process.stdout.read() == "1 done\n"
+    os.close(leader)
+
+    assert b"\r\x1b[KStopping after the job in hand; once more stops at once\r\n" in shown
+
+
+def test_work_names_itself_differently_each_time(con: sqlite3.Connection, queue_path: Path) -> None:
+    """Without a name a worker's own is random, and tells nothing of the host."""
+    fill(con, "a", "b")
+    for _ in range(2):
+        with server(answering(answer("200 OK", b""))) as url:
+            lease("work", queue_path, "--to", url, "--once")
+
+    owners = [each["owner"] for each in all_jobs(con)]
+    assert owners[0] != owners[1]
+    assert all(re.fullmatch(rf"worker-{os.getpid()}-[0-9a-f]{{8}}", owner) for owner in owners)
