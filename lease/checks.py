@@ -19,6 +19,7 @@ _SCHEMES = ("http", "https")
 # A day; a wait without end is no wait that was meant.
 _MAX_S = 86_400
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EVENT_TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
 _EVENT_KEYS = {"id", "qty"}
 _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
 # Beyond these a refused value is described, not quoted: characters of a str, bits of an int.
@@ -36,6 +37,16 @@ def identifier(name: str, value: object) -> str:
         return value
     raise ValueError(
         f"{name} must be a str of 1-64 ASCII letters, digits, '_' or '-', not {shown(value)}"
+    )
+
+
+def event_type(value: object) -> str:
+    """Return `value` if it is an exact str of 1-128 ASCII letters, digits and `._:/-`."""
+    if type(value) is str and _EVENT_TYPE.fullmatch(value):
+        return value
+    raise ValueError(
+        f"event_type must be a str of 1-128 ASCII letters, digits, '.', '_', ':', '/' or '-', "
+        f"not {shown(value)}"
     )
 
 

@@ -7,6 +7,9 @@ CEILING = 10**15
 
 MAX_QTY = 1000
 
+# A larger document belongs in a place of its own, with its address in the event.
+MAX_PAYLOAD_BYTES = 1_048_576
+
 
 class Limits(NamedTuple):
     """The largest values that a verb accepts; durations in milliseconds.

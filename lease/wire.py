@@ -1,7 +1,10 @@
-"""The JSON that comes in from outside, read so strictly that no two readers can read it apart."""
+"""The JSON of events, written in one way and read so strictly that no two readers read it apart."""
 
 import json
 from typing import NoReturn
+
+from lease.checks import shown
+from lease.limits import MAX_PAYLOAD_BYTES
 
 # No number of ours has more digits; far longer ones cost more to read than to refuse.
 _MAX_DIGITS = 32
@@ -30,6 +33,46 @@ def parse(text: bytes) -> object:
         raise ValueError(f"the text is not JSON: {error}") from None
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+
+
+def canonical(payload: object) -> str:
+    """Return a payload as JSON text, the same for equal content: sorted keys and no spaces.
+
+    A dict with other keys than str, a tuple, NaN or a subclass would come back as something
+    else than it went in, and is refused; so is what `parse` would refuse.
+
+    Raises:
+        ValueError: the payload is not what a JSON document can hold, or too long.
+    """
+    try:
+        _require_plain(payload)
+        text = json.dumps(
+            payload, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+        )
+        encoded = text.encode()
+        parse(encoded)
+    except RecursionError:
+        raise ValueError("payload must not be nested this deeply or contain itself") from None
+    except ValueError as error:
+        raise ValueError(f"payload must be JSON: {error}") from None
+    if len(encoded) > MAX_PAYLOAD_BYTES:
+        raise ValueError(
+            f"payload must be at most {MAX_PAYLOAD_BYTES} bytes of JSON, not {len(encoded)}"
+        )
+    return text
+
+
+def _require_plain(value: object) -> None:
+    if type(value) is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise ValueError(f"a key is {shown(key)}, not a str")
+            _require_plain(item)
+    elif type(value) is list:
+        for item in value:
+            _require_plain(item)
+    elif type(value) not in (str, int, float, bool, type(None)):
+        raise ValueError(f"it holds {shown(value)}")
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -13,8 +13,8 @@ from typing import Any
 from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import InvalidResponse, ResponseError
 
+from lease.limits import MAX_PAYLOAD_BYTES
 from lease.outbox.accelerator import MAX_POP
-from lease.outbox.checks import MAX_PAYLOAD_BYTES
 
 Reply = bytes | int | list[Any] | ResponseError | None
 

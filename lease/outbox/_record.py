@@ -4,13 +4,12 @@ import sqlite3
 from contextlib import nullcontext
 from uuid import uuid4
 
-from lease.checks import identifier
+from lease import checks, wire
 from lease.clock import wall_ms
 from lease.db.statements import statement
 from lease.db.transaction import write_transaction
 from lease.errors import Conflict
 from lease.model import Clock, Fault
-from lease.outbox import checks
 from lease.outbox._find import find
 from lease.outbox._time import iso
 from lease.outbox.model import Record
@@ -53,9 +52,9 @@ def record(
     own; neither for an id that is recorded.
     """
     wanted = Record(
-        id=uuid4().hex if id is None else identifier("id", id),
+        id=uuid4().hex if id is None else checks.identifier("id", id),
         event_type=checks.event_type(event_type),
-        payload_json=checks.canonical(payload),
+        payload_json=wire.canonical(payload),
     )
     created_at = iso("clock()", clock())
     borrowed = con.in_transaction
