@@ -1,0 +1,73 @@
+"""Child processes: workers that start together, and what they say when they have ended."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from time import perf_counter
+from typing import Any
+
+from lease import jobs
+from lease.dispatcher import Dispatcher
+from tests.bench.floor import plain_open
+from tests.bench.rounds import timed
+
+
+def work(path: str, owner: str, seconds: float) -> dict[str, float]:
+    """Deliver from a queue for a while; say how many jobs were done, and how often a lock hurt."""
+    troubles: list[object] = []
+    dispatcher = Dispatcher(path, _confirm, owner=owner, on_trouble=troubles.append)
+    _report("ready")
+    sys.stdin.readline()
+    timer = threading.Timer(seconds, dispatcher.stop)
+    timer.start()
+    start = perf_counter()
+    tally = dispatcher.run()
+    return {
+        "done": tally.done,
+        "seconds": perf_counter() - start,
+        "locked": len(troubles),
+    }
+
+
+def deliver_and_weigh(path: str, count: int) -> dict[str, float]:
+    """Deliver some jobs of a queue; say how much memory the process had at its peak."""
+    delivered = 0
+
+    def note(_: object) -> None:
+        nonlocal delivered
+        delivered += 1
+        if delivered >= count:
+            dispatcher.stop()
+
+    dispatcher = Dispatcher(path, _confirm, owner="weighed", on_result=note)
+    dispatcher.run("drained")
+    return {"delivered": delivered, "peak": getrusage(RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def open_first(path: str) -> dict[str, float]:
+    """Open a queue as the first thing that a process does after its imports."""
+    return {"ours": timed(lambda: jobs.open_queue(path).close())}
+
+
+def open_plain(path: str) -> dict[str, float]:
+    """Open a file plainly, likewise."""
+    return {"plain": timed(lambda: plain_open(Path(path)))}
+
+
+def _confirm(_: object) -> bool:
+    return True
+
+
+def _report(what: Any) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _FUNCTIONS: dict[str, Callable[..., dict[str, float]]] = {
+        each.__name__: each for each in (work, deliver_and_weigh, open_first, open_plain)
+    }
+    _report(_FUNCTIONS[sys.argv[1]](*json.loads(sys.argv[2])))

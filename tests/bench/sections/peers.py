@@ -1,0 +1,119 @@
+"""Ours against the peers: one job at a time, then in batches, as they come and equally durable."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+
+from tests.bench.adapters import PEERS, Lease, Peer
+from tests.bench.durability import DELETE_FULL, Setting
+from tests.bench.rounds import Samples, interleaved
+from tests.bench.scale import Scale
+from tests.bench.table import Row
+from tests.bench.targets import PEER_AT_EQUAL_DURABILITY
+
+
+class Contender:
+    """One peer in one setting."""
+
+    def __init__(self, kind: type[Peer], setting: Setting | None, folder: Path) -> None:
+        self.kind = kind
+        self.asked = setting
+        self.peer = kind(folder / f"{kind.name} {setting}", setting)
+        self.name = f"{kind.name} {setting}"
+        self._numbers = count()
+
+    def cycle(self) -> Mapping[str, float]:
+        """Put, take and acknowledge one job."""
+        start = perf_counter()
+        self.peer.put(next(self._numbers))
+        put = perf_counter()
+        job = self.peer.take()
+        self.peer.ack(job)
+        end = perf_counter()
+        assert job is not None
+        return {self.name: end - start, f"put {self.name}": put - start}
+
+    def batch(self, size: int) -> Callable[[], Mapping[str, float]]:
+        """Return a case that puts a batch, and takes and acknowledges it where that is offered."""
+        peer = self.peer
+
+        def case() -> Mapping[str, float]:
+            numbers = [next(self._numbers) for _ in range(size)]
+            start = perf_counter()
+            peer.put_many(numbers)  # type: ignore[attr-defined]  # only the able get here
+            times = {f"put {size} {self.name}": (perf_counter() - start) / size}
+            if hasattr(peer, "take_many"):
+                start = perf_counter()
+                peer.ack_many(peer.take_many(size))  # type: ignore[attr-defined]  # as above
+                times[f"take {size} {self.name}"] = (perf_counter() - start) / size
+            return times
+
+        return case
+
+
+def run(scale: Scale, folder: Path) -> Iterator[Row]:
+    """Measure everyone who is installed, side by side."""
+    installed = [kind for kind in PEERS if kind.installed()]
+    with ExitStack() as stack:
+        contenders = [
+            Contender(kind, setting, folder)
+            for kind in (Lease, *installed)
+            for setting in (None, *kind.settings)
+            if kind is not Lease or setting is not None
+        ]
+        for each in contenders:
+            stack.callback(each.peer.close)
+        samples = interleaved([each.cycle for each in contenders], scale.rounds, scale.turns)
+        for each in contenders:
+            yield from _one_by_one(each, samples)
+        for size in scale.batches:
+            able = [each for each in contenders if hasattr(each.peer, "put_many")]
+            cases = [each.batch(size) for each in able]
+            samples = interleaved(cases, scale.rounds, max(1, scale.turns // 10))
+            for each in able:
+                yield from _in_batches(each, size, samples)
+    for kind in PEERS:
+        if kind not in installed:
+            yield Row(
+                f"{kind.name}: put, take, acknowledge",
+                note="not installed",
+                target=PEER_AT_EQUAL_DURABILITY,
+            )
+
+
+def _one_by_one(contender: Contender, samples: Samples) -> Iterator[Row]:
+    ours = f"{Lease.name} {_rival(contender)}"
+    kind = contender.kind
+    comparable = kind is not Lease and kind.acks and contender.asked == DELETE_FULL
+    yield Row(
+        f"{_title(contender)}: put, take, acknowledge{'' if kind.acks else ' (deletes on read)'}",
+        samples.of(contender.name, 1e6),
+        ratios=samples.ratios(contender.name, ours),
+        to=f"ours at {_rival(contender)}",
+        target=PEER_AT_EQUAL_DURABILITY if comparable else None,
+    )
+
+
+def _in_batches(contender: Contender, size: int, samples: Samples) -> Iterator[Row]:
+    ours = f"{Lease.name} {_rival(contender)}"
+    for what, title in (("put", "put"), ("take", "take and acknowledge")):
+        name, rival = f"{what} {size} {contender.name}", f"{what} {size} {ours}"
+        if name in samples:
+            yield Row(
+                f"{_title(contender)}: {title} {size:,} in one transaction, a job",
+                samples.of(name, 1e6),
+                ratios=samples.ratios(name, rival) if rival in samples else (),
+                to=f"ours at {_rival(contender)}",
+            )
+
+
+def _rival(contender: Contender) -> Setting:
+    """Return the setting of ours that a contender is held against: the default but for equals."""
+    return contender.asked or DELETE_FULL
+
+
+def _title(contender: Contender) -> str:
+    origin = "" if contender.asked else ", its default"
+    return f"{contender.kind.name} ({contender.peer.setting()}{origin})"

@@ -1,0 +1,90 @@
+"""Each verb by itself, durable and with synchronous off, against the smallest transaction."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+from lease import jobs
+from tests.bench import files
+from tests.bench.files import NOW, OWNER
+from tests.bench.floor import Floor
+from tests.bench.rounds import interleaved, timed
+from tests.bench.scale import Scale
+from tests.bench.table import Row
+from tests.bench.targets import TWO_TRANSACTIONS
+
+_VERBS = ("enqueue", "claim", "renew", "finish", "redrive")
+
+
+def run(scale: Scale, folder: Path) -> Iterator[Row]:
+    """Measure the verbs at DELETE + FULL, then at OFF."""
+    yield from _at(scale, folder, "FULL", scale.turns, 1)
+    yield from _at(scale, folder, "OFF", 1, scale.chunk)
+
+
+def _at(scale: Scale, folder: Path, level: str, turns: int, chunk: int) -> Iterator[Row]:
+    floor = Floor(folder / f"floor-{level}.db", "DELETE", level)
+    with (
+        closing(floor.con),
+        closing(files.opened(folder / f"plain-{level}.db", synchronous=level)) as plain,
+        closing(files.opened(folder / f"verbs-{level}.db", synchronous=level)) as con,
+    ):
+        cases = (floor.twice, Deliveries(plain), Verbs(con))
+        samples = interleaved(cases, scale.rounds, turns, chunk)
+    yield Row(f"the smallest transaction, {level}", samples.of("transaction", 1e6))
+    for verb in _VERBS:
+        yield Row(
+            f"{verb}, {level}",
+            samples.of(verb, 1e6),
+            ratios=samples.ratios(verb, "transaction"),
+            to="the smallest transaction",
+        )
+    yield Row(
+        f"claim + finish, {level}",
+        samples.of("claim + finish", 1e6),
+        ratios=samples.ratios("claim + finish", "two transactions"),
+        to="two of the smallest",
+        target=TWO_TRANSACTIONS if level == "FULL" else None,
+    )
+
+
+class Deliveries:
+    """One job after the other, from intake to done."""
+
+    def __init__(self, con: object) -> None:
+        self._con = con
+        self._numbers = count()
+
+    def __call__(self) -> Mapping[str, float]:
+        """Time the claim and the finish together."""
+        (event,) = files.events(next(self._numbers), 1)
+        jobs.enqueue(self._con, event, NOW, 60_000)
+
+        def deliver() -> None:
+            jobs.finish(self._con, jobs.claim(self._con, OWNER, NOW), "ok", NOW)
+
+        return {"claim + finish": timed(deliver)}
+
+
+class Verbs:
+    """Every verb in turn on one job, which is buried, redriven and done in the end."""
+
+    def __init__(self, con: object) -> None:
+        self._con = con
+        self._numbers = count()
+
+    def __call__(self) -> Mapping[str, float]:
+        """Time each verb once."""
+        con = self._con
+        (event,) = files.events(next(self._numbers), 1)
+        ticket: dict = {}
+        times = {
+            "enqueue": timed(lambda: jobs.enqueue(con, event, NOW, 60_000)),
+            "claim": timed(lambda: ticket.update(jobs.claim(con, OWNER, NOW))),
+            "renew": timed(lambda: ticket.update(jobs.renew(con, dict(ticket), NOW, 30_000))),
+            "finish": timed(lambda: jobs.finish(con, ticket, "permanent", NOW)),
+            "redrive": timed(lambda: jobs.redrive(con, event["id"], NOW, 60_000, "bench")),
+        }
+        jobs.finish(con, jobs.claim(con, OWNER, NOW), "ok", NOW)
+        return times
