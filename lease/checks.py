@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, TypeGuard
 
 from lease.limits import CEILING, MAX_QTY, Limits
+from lease.model import RecordedEvent
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
@@ -21,6 +22,7 @@ _MAX_S = 86_400
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _EVENT_TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,128}")
 _EVENT_KEYS = {"id", "qty"}
+_RECORDED_KEYS = {"id", "event_type", "payload"}
 _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
 # Beyond these a refused value is described, not quoted: characters of a str, bits of an int.
 _LONG = 80
@@ -123,6 +125,22 @@ def event(value: object) -> tuple[str, int]:
     if not _has_keys(value, _EVENT_KEYS):
         raise ValueError(f"event must be a dict of just id and qty, not {shown(value)}")
     return identifier("id", value["id"]), integer("qty", value["qty"], 1, MAX_QTY)
+
+
+def recorded_event(value: object) -> RecordedEvent:
+    """Return a copy of an exact dict of just an id, an event type and a payload.
+
+    The payload is looked at by whoever writes it down.
+    """
+    if not _has_keys(value, _RECORDED_KEYS):
+        raise ValueError(
+            f"event must be a dict of just id, event_type and payload, not {shown(value)}"
+        )
+    return RecordedEvent(
+        id=identifier("id", value["id"]),
+        event_type=event_type(value["event_type"]),
+        payload=value["payload"],
+    )
 
 
 def ticket(value: object, limits: Limits) -> dict[str, str | int]:

@@ -11,6 +11,14 @@ class Event(TypedDict):
     qty: int
 
 
+class RecordedEvent(TypedDict):
+    """What an outbox's record is on its way to a receiver."""
+
+    id: str
+    event_type: str
+    payload: object
+
+
 class Ticket(TypedDict):
     """What a claim hands out and a finish must present unchanged."""
 

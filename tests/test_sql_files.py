@@ -54,6 +54,9 @@ FILL = {
         """,
     "redrives": "INSERT INTO redrives SELECT n, 'job-' || n, 1, n, 'note' FROM row",
     "inbox": "INSERT INTO inbox SELECT 'job-' || n, 1, 1, n, n FROM row",
+    "inbox_events": """
+        INSERT INTO inbox_events SELECT n, 'job-' || n, 'made', '{}', 1, n, n FROM row
+        """,
     "effects": "INSERT INTO effects SELECT n, 'job-' || n, 1, n FROM row",
     "outbox": """
         INSERT INTO outbox (id, event_type, payload_json, state, created_at, processed_at)

@@ -4,6 +4,14 @@
 """
 
 from lease.inbox._accept import Effect, accept
+from lease.inbox._accept_event import EventEffect, accept_event
 from lease.inbox._open import create_inbox, open_inbox
 
-__all__ = ["Effect", "accept", "create_inbox", "open_inbox"]
+__all__ = [
+    "Effect",
+    "EventEffect",
+    "accept",
+    "accept_event",
+    "create_inbox",
+    "open_inbox",
+]

@@ -1,7 +1,8 @@
 """Accept an event once: the inbox row and the effect commit together or not at all."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from lease import checks
 from lease.db.statements import statement
@@ -18,6 +19,8 @@ INBOX_REPEAT = statement("inbox_repeat")
 #: Makes the application's effect of one event on the connection it is given, and leaves the
 #: commit to `accept`.
 Effect = Callable[[sqlite3.Connection, Event], object]
+
+AnyEvent = TypeVar("AnyEvent", bound=Mapping[str, Any])
 
 
 def accept(
@@ -65,7 +68,7 @@ def accept(
             if effect is None:
                 INBOX_APPLY.none(con, id=event_id, qty=qty, now_ms=now_ms)
             else:
-                _make(effect, con, Event(id=event_id, qty=qty))
+                make(effect, con, Event(id=event_id, qty=qty))
             if fault is not None:
                 fault("after-effect")
         elif found == (qty,):
@@ -80,7 +83,12 @@ def accept(
     raise Conflict(f"event {event_id} was accepted with another qty, not {qty}; use another id")
 
 
-def _make(effect: Effect, con: sqlite3.Connection, event: Event) -> None:
+def make(
+    effect: Callable[[sqlite3.Connection, AnyEvent], object],
+    con: sqlite3.Connection,
+    event: AnyEvent,
+) -> None:
+    """Call an effect, and refuse one that ended the transaction."""
     effect(con, event)
     if not con.in_transaction:
         raise sqlite3.ProgrammingError(

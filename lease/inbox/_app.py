@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -17,10 +17,15 @@ from lease.db.connection import StrPath
 from lease.db.locked import is_locked
 from lease.errors import Conflict
 from lease.inbox._accept import Effect
+from lease.inbox._accept_event import EventEffect
 from lease.inbox._writer import Writer
-from lease.model import Clock, Event
+from lease.limits import MAX_PAYLOAD_BYTES
+from lease.model import Clock, Event, RecordedEvent
 
 MAX_BODY = 16 * 1024
+
+# A sender may write a character of two bytes as an escape of six.
+MAX_EVENT_BODY = 4 * MAX_PAYLOAD_BYTES
 
 # A client may take so long to send a body, and an event to get its turn at the database.
 BODY_S = 10.0
@@ -40,8 +45,10 @@ def create_app(
     path: StrPath,
     *,
     effect: Effect | None = None,
+    event_effect: EventEffect | None = None,
     clock: Clock = wall_ms,
     max_body: int = MAX_BODY,
+    max_event_body: int = MAX_EVENT_BODY,
     body_s: float = BODY_S,
     turn_s: float = TURN_S,
 ) -> Starlette:
@@ -55,11 +62,16 @@ def create_app(
     that is no event, 503 for a database that is locked or busy, 500 for anything unforeseen,
     which is raised on for the server to log. `GET /health` answers 200.
 
+    `POST /events` takes what an outbox delivers, the JSON object `{"id": ..., "event_type": ...,
+    "payload": ...}`, in the same way; there the content is type and payload.
+
     Args:
         path: the inbox file; created if missing.
         effect: as for `accept`; it is called in a thread of its own, the same each time.
+        event_effect: as for `accept_event`; likewise.
         clock: returns the present in milliseconds.
-        max_body: longest body, bytes from 1; no more of it is read.
+        max_body: longest body of `POST /`, bytes from 1; no more of it is read.
+        max_event_body: longest body of `POST /events`, bytes from 1.
         body_s: longest time for the body to arrive, seconds above 0.
         turn_s: longest time for an event to be accepted, seconds above 0. After it the client
             is told to come back; the event may still be accepted, and is then a repeat.
@@ -68,12 +80,15 @@ def create_app(
         ValueError: an argument is not of its exact type or out of range.
     """
     checks.integer("max_body", max_body, 1, 2**31)
+    checks.integer("max_event_body", max_event_body, 1, 2**31)
     checks.seconds("body_s", body_s)
     checks.seconds("turn_s", turn_s)
-    receiver = _Receiver(Writer(path, clock, effect), max_body, body_s, turn_s)
+    writer = Writer(path, clock, effect, event_effect)
+    receiver = _Receiver(writer, max_body, max_event_body, body_s, turn_s)
     app = Starlette(
         routes=[
             Route("/", receiver.receive, methods=["POST"]),
+            Route("/events", receiver.receive_event, methods=["POST"]),
             Route("/health", _answer_health, methods=["GET"]),
         ],
         exception_handlers={
@@ -90,9 +105,12 @@ def create_app(
 class _Receiver:
     """What the requests of one application share."""
 
-    def __init__(self, writer: Writer, max_body: int, body_s: float, turn_s: float) -> None:
+    def __init__(
+        self, writer: Writer, max_body: int, max_event_body: int, body_s: float, turn_s: float
+    ) -> None:
         self._writer = writer
         self._max_body = max_body
+        self._max_event_body = max_event_body
         self._body_s = body_s
         self._turn_s = turn_s
 
@@ -108,31 +126,36 @@ class _Receiver:
     async def receive(self, request: Request) -> Response:
         """Answer one `POST /`."""
         _require_json(request)
-        event = _read_event(await self._read_body(request))
-        first = await self._accept(event)
-        return JSONResponse({"accepted": True, "repeat": not first})
+        event = _read_event(await self._read_body(request, self._max_body))
+        return await self._answer(self._writer.accept(event))
 
-    async def _read_body(self, request: Request) -> bytes:
-        too_long = HTTPException(413, f"the body may have {self._max_body} bytes", _CLOSE)
+    async def receive_event(self, request: Request) -> Response:
+        """Answer one `POST /events`."""
+        _require_json(request)
+        event = _read_recorded_event(await self._read_body(request, self._max_event_body))
+        return await self._answer(self._writer.accept_event(event))
+
+    async def _read_body(self, request: Request, max_body: int) -> bytes:
+        too_long = HTTPException(413, f"the body may have {max_body} bytes", _CLOSE)
         # The server has checked that it is a number; a chunked body declares none.
-        if int(request.headers.get("content-length", "0")) > self._max_body:
+        if int(request.headers.get("content-length", "0")) > max_body:
             raise too_long
         body = bytearray()
         try:
             async with asyncio.timeout(self._body_s):
                 async for chunk in request.stream():
                     body += chunk
-                    if len(body) > self._max_body:
+                    if len(body) > max_body:
                         raise too_long
         except TimeoutError as error:
             raise HTTPException(408, f"the body took over {self._body_s:g} s", _CLOSE) from error
         return bytes(body)
 
-    async def _accept(self, event: Event) -> bool:
+    async def _answer(self, accepted: Awaitable[bool]) -> Response:
         turn = asyncio.timeout(self._turn_s)
         try:
             async with turn:
-                return await self._writer.accept(event)
+                first = await accepted
         except Conflict as error:
             raise HTTPException(409, str(error)) from error
         except TimeoutError as error:
@@ -143,6 +166,7 @@ class _Receiver:
             if not is_locked(error):
                 raise
             raise HTTPException(503, "the inbox is locked; send again", _RETRY_AFTER) from error
+        return JSONResponse({"accepted": True, "repeat": not first})
 
 
 def _require_json(request: Request) -> None:
@@ -152,15 +176,29 @@ def _require_json(request: Request) -> None:
 
 
 def _read_event(body: bytes) -> Event:
-    try:
-        value = wire.parse(body)
-    except ValueError as error:
-        raise HTTPException(400, str(error)) from error
+    value = _parse(body)
     try:
         event_id, qty = checks.event(value)
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
     return Event(id=event_id, qty=qty)
+
+
+def _read_recorded_event(body: bytes) -> RecordedEvent:
+    value = _parse(body)
+    try:
+        event = checks.recorded_event(value)
+        wire.canonical(event["payload"])
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from error
+    return event
+
+
+def _parse(body: bytes) -> object:
+    try:
+        return wire.parse(body)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
 
 
 async def _answer_health(_request: Request) -> Response:

@@ -15,6 +15,7 @@ import uvicorn
 from lease import checks
 from lease.db.connection import StrPath
 from lease.inbox._accept import Effect
+from lease.inbox._accept_event import EventEffect
 from lease.inbox._app import BODY_S, MAX_BODY, TURN_S, create_app, wall_ms
 from lease.inbox._open import open_inbox
 from lease.inbox._protocol import PatientProtocol
@@ -38,6 +39,7 @@ def serve(
     port: int = 0,
     on_ready: OnReady | None = None,
     effect: Effect | None = None,
+    event_effect: EventEffect | None = None,
     clock: Clock = wall_ms,
     max_body: int = MAX_BODY,
     body_s: float = BODY_S,
@@ -54,7 +56,7 @@ def serve(
         port: port to listen on, 0-65535; 0 takes a free one.
         on_ready: called with the URL once requests are answered; an error that it raises ends
             the server.
-        effect, clock, max_body, body_s, turn_s: as for `create_app`.
+        effect, event_effect, clock, max_body, body_s, turn_s: as for `create_app`.
 
     Raises:
         ValueError: an argument is not of its exact type or out of range.
@@ -64,7 +66,13 @@ def serve(
     """
     checks.integer("port", port, 0, 65535)
     app = create_app(
-        path, effect=effect, clock=clock, max_body=max_body, body_s=body_s, turn_s=turn_s
+        path,
+        effect=effect,
+        event_effect=event_effect,
+        clock=clock,
+        max_body=max_body,
+        body_s=body_s,
+        turn_s=turn_s,
     )
     # What is wrong with the file is to come out of here as it is.
     open_inbox(path).close()

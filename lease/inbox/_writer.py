@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from lease.db.connection import StrPath
 from lease.inbox._accept import Effect, accept
+from lease.inbox._accept_event import EventEffect, accept_event
 from lease.inbox._open import open_inbox
-from lease.model import Clock, Event
+from lease.model import Clock, Event, RecordedEvent
 
 _Result = TypeVar("_Result")
 
@@ -24,12 +25,20 @@ class Writer:
         path: the inbox file; created if missing.
         clock: returns the present in milliseconds.
         effect: as for `accept`.
+        event_effect: as for `accept_event`.
     """
 
-    def __init__(self, path: StrPath, clock: Clock, effect: Effect | None) -> None:
+    def __init__(
+        self,
+        path: StrPath,
+        clock: Clock,
+        effect: Effect | None,
+        event_effect: EventEffect | None,
+    ) -> None:
         self._path = path
         self._clock = clock
         self._effect = effect
+        self._event_effect = event_effect
         self._thread = _one_thread()
         self._con: sqlite3.Connection | None = None
 
@@ -40,6 +49,10 @@ class Writer:
     async def accept(self, event: Event) -> bool:
         """Accept an event when its turn comes; nothing happens if cancelled before."""
         return await self._run(lambda: self._accept(event))
+
+    async def accept_event(self, event: RecordedEvent) -> bool:
+        """Accept an outbox's event, likewise."""
+        return await self._run(lambda: self._accept_event(event))
 
     async def close(self) -> None:
         """Close the inbox, after the event in hand; it may be opened again."""
@@ -57,6 +70,9 @@ class Writer:
 
     def _accept(self, event: Event) -> bool:
         return accept(self._opened(), event, self._clock(), self._effect)
+
+    def _accept_event(self, event: RecordedEvent) -> bool:
+        return accept_event(self._opened(), event, self._clock(), self._event_effect)
 
     def _close(self) -> None:
         self._opened().close()
