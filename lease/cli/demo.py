@@ -59,7 +59,7 @@ def demo(keep: str | None, url: str | None, as_json: bool) -> None:
     def tell(at_s: float, who: str, text: str) -> None:
         if not as_json:
             style = {"fg": "red", "bold": True} if who == "SIGKILL" else {"bold": True}
-            click.echo(f"{at_s:5.1f} s  {click.style(f'{who:<8}', **style)}  {text}")
+            click.echo(f"{at_s:5.1f} s  {click.style(f'{who:<11}', **style)}  {text}")
 
     started_s = time.monotonic()
     with _interrupted_by_signals(), _folder(keep) as folder:

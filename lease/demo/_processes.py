@@ -11,12 +11,13 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
+from lease.demo import _children
+
 # The child finds the package where this process did, and nothing in its working directory.
 _CODE = """
-import json, sys
-sys.path[:], role, options = json.loads(sys.argv[1])
-from lease.demo._children import main
-main(role, options)
+import importlib, json, sys
+sys.path[:], module, role, options = json.loads(sys.argv[1])
+importlib.import_module(module).main(role, options)
 """
 
 _GRACE_S = 3
@@ -66,10 +67,11 @@ class Children:
 
     def start(self, name: str, role: str, **options: object) -> None:
         """Start a child in its role."""
+        told = [sys.path, _children.__name__, role, options]
         with open(self._log(name), "wb") as log:
             # Its own session: a Ctrl-C reaches this process alone, which then ends the others.
             child = subprocess.Popen(  # noqa: S603  (this very Python, with arguments of our own)
-                [sys.executable, "-P", "-c", _CODE, json.dumps([sys.path, role, options])],
+                [sys.executable, "-P", "-c", _CODE, json.dumps(told)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,5 +1,6 @@
 """The command as a whole: help, version, exit codes, and failing in one line."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -102,6 +103,11 @@ def test_main_exits_with_the_code() -> None:
         main()
 
     assert caught.value.code == 2
+
+
+def test_importing_the_module_of_the_command_runs_nothing() -> None:
+    """Only `python -m lease` does."""
+    assert importlib.import_module("lease.__main__").main is main
 
 
 def test_main_without_click_tells_what_to_install() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lease import WIDE, Limits
-from lease.intake import Intake, enqueue_file
+from lease.intake import Intake, _enqueue_file, enqueue_file
 from tests.support.queue import NOW, all_jobs, put_pending, unchanged, without_waiting, writing
 from tests.support.refused import Cases, instants, integers, table
 
@@ -147,9 +147,12 @@ def test_enqueue_file_commits_a_partial_file_in_batches(
     assert len(ids(con)) == 1000
 
 
-def test_enqueue_file_holds_little_of_a_large_file(con: sqlite3.Connection) -> None:
-    """Beyond a quarter of a megabyte what was read waits on disk."""
-    text = b"".join(b"%s-%06d,1\n" % (b"x" * 50, number) for number in range(40_000))
+def test_enqueue_file_holds_little_of_a_large_file(
+    con: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond a bound what was read waits on disk."""
+    monkeypatch.setattr(_enqueue_file, "_SPOOL_BYTES", 1 << 14)
+    text = b"".join(b"%s-%06d,1\n" % (b"x" * 50, number) for number in range(8000))
     source = io.BytesIO(text)
     tracemalloc.start()
     try:
@@ -158,7 +161,7 @@ def test_enqueue_file_holds_little_of_a_large_file(con: sqlite3.Connection) -> N
     finally:
         tracemalloc.stop()
 
-    assert intake == Intake(40_000, 0, 0)
+    assert intake == Intake(8000, 0, 0)
     assert most < len(text) / 2
 
 
