@@ -3,10 +3,12 @@
 import sqlite3
 from pathlib import Path
 
+from lease.db.resources import folder
 from tests.bench.files import NOW, OWNER
-from tests.support.queue import BARE_SCHEMA
 
 Marker = tuple[str, int]
+
+_TABLES = folder("migrations", "sqlite").joinpath("queue_0001_jobs_and_redrives.sql")
 
 _FIND = "SELECT qty FROM jobs WHERE id = ?"
 
@@ -49,7 +51,7 @@ class Bare:
         self.con = sqlite3.connect(path, isolation_level=None)
         self.con.execute("PRAGMA journal_mode = DELETE")
         self.con.execute(f"PRAGMA synchronous = {synchronous}")
-        self.con.executescript(BARE_SCHEMA)
+        self.con.executescript(_TABLES.read_text(encoding="utf-8"))
 
     def enqueue(self, event: dict[str, str | int]) -> None:
         """Insert a job unless it is there."""

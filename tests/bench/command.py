@@ -17,6 +17,7 @@ SECTIONS = {
     "limit": "limit",
     "verbs": "verbs",
     "shapes": "shapes",
+    "growth": "growth",
     "pages": "pages",
     "batches": "batches",
     "peers": "peers",

@@ -50,6 +50,15 @@ IDLE = Shape("nothing ready", (Block(("delayed",)),), claimable=True)
 #: Ready by the wall clock, for workers, which have one.
 PLENTY = Shape("plenty", (Block(("plenty",)),), claimable=True)
 DONE = Shape("done, one ready", (Block(("done",)),))
+MIXED = Shape(
+    "mixed",
+    (
+        Block(("delayed",), 0.3),
+        Block(("done",), 0.3),
+        Block(("ready", "expired", "delayed"), 0.4),
+    ),
+    claimable=True,
+)
 READY = Shape("ready", (Block(("ready",)),), claimable=True)
 
 #: Every shape from which a job can be claimed.
@@ -64,15 +73,7 @@ SHAPES = (
         (Block(("delayed",), 0.5), Block(("ready",), 0.5)),
         claimable=True,
     ),
-    Shape(
-        "mixed",
-        (
-            Block(("delayed",), 0.3),
-            Block(("done",), 0.3),
-            Block(("ready", "expired", "delayed"), 0.4),
-        ),
-        claimable=True,
-    ),
+    MIXED,
 )
 
 

@@ -22,6 +22,8 @@ class Target(NamedTuple):
 
 FLAT_CLAIM = Target("flat claim", "<=", 2)
 SAME_PAGES = Target("same pages", "<=", 1)
+FLAT_VERBS = Target("flat verbs", "<=", 2)
+EXTRA_PAGES = Target("extra pages", "<=", 0.1)
 NOTHING = Target("nothing", "<=", 0)
 PROPORTIONAL_BURYING = Target("proportional burying", "<=", 1.5)
 TWO_TRANSACTIONS = Target("two transactions", "<=", 1.25)

@@ -70,8 +70,9 @@ class Deliveries:
 class Verbs:
     """Every verb in turn on one job, which is buried, redriven and done in the end."""
 
-    def __init__(self, con: object) -> None:
+    def __init__(self, con: object, suffix: str = "") -> None:
         self._con = con
+        self._suffix = suffix
         self._numbers = count()
 
     def __call__(self) -> Mapping[str, float]:
@@ -84,7 +85,7 @@ class Verbs:
             "claim": timed(lambda: ticket.update(jobs.claim(con, OWNER, NOW))),
             "renew": timed(lambda: ticket.update(jobs.renew(con, dict(ticket), NOW, 30_000))),
             "finish": timed(lambda: jobs.finish(con, ticket, "permanent", NOW)),
-            "redrive": timed(lambda: jobs.redrive(con, event["id"], NOW, 60_000, "bench")),
+            "redrive": timed(lambda: jobs.redrive(con, ticket["id"], NOW, 60_000, "bench")),
         }
         jobs.finish(con, jobs.claim(con, OWNER, NOW), "ok", NOW)
-        return times
+        return {f"{verb}{self._suffix}": taken for verb, taken in times.items()}
