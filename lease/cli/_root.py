@@ -52,10 +52,13 @@ def cli(ctx: click.Context) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit code; tell a failure in one line on stderr."""
+    """Run one command and return its exit code; tell a failure in one line on stderr.
+
+    Raises:
+        SystemExit: whoever read the output has seen enough, for instance `head`; code 1.
+    """
     try:
         code = cli.main(arguments, prog_name="lease", standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.Abort:
         return _fail("interrupted", 1)
     except click.UsageError as error:
@@ -63,10 +66,6 @@ def run(arguments: list[str] | None = None) -> int:
         return _fail(f"{error.format_message().rstrip('.')}; see '{help_of} --help'", 2)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough, for instance `head`.
-        _discard_output()
-        return 1
     except OSError as error:
         _discard_output()
         return _fail(f"the output cannot be written: {error.strerror}", 1)
