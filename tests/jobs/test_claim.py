@@ -245,6 +245,12 @@ SWEPT = [
     pytest.param(put_pending, {"attempts": 3}, "exhausted", id="pending-all-attempts"),
     pytest.param(put_pending, {"attempts": 4}, "exhausted", id="pending-too-many-attempts"),
     pytest.param(
+        put_pending,
+        {"deadline": NOW + 1, "attempts": 3},
+        "exhausted",
+        id="pending-all-attempts-just-before-deadline",
+    ),
+    pytest.param(
         put_pending, {"deadline": NOW, "attempts": 3}, "deadline", id="pending-both-is-deadline"
     ),
     pytest.param(
