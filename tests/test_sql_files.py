@@ -80,7 +80,10 @@ def sql_of(name: str) -> str:
 
 def values_of(name: str) -> dict[str, object]:
     """Return a value of the declared type for each parameter."""
-    return {each.name: VALUES[each.type] for each in header_of(name).parameters}
+    return {
+        each.name: "[]" if each.meaning.startswith("JSON") else VALUES[each.type]
+        for each in header_of(name).parameters
+    }
 
 
 @pytest.fixture(scope="module")

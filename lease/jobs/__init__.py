@@ -11,6 +11,7 @@ from lease.jobs._redrive import redrive
 from lease.jobs._renew import renew
 from lease.jobs._run import run_file, run_once
 from lease.jobs._stats import Stats, stats
+from lease.jobs._tree import tree_check, tree_rebuild
 
 __all__ = [
     "Job",
@@ -29,4 +30,6 @@ __all__ = [
     "run_file",
     "run_once",
     "stats",
+    "tree_check",
+    "tree_rebuild",
 ]

@@ -5,10 +5,10 @@ import sqlite3
 from lease import checks
 from lease.db.statements import statement
 from lease.db.transaction import write_transaction
+from lease.jobs._walk import search, tidy
 from lease.limits import WIDE, Limits
 from lease.model import Fault, Ticket
 
-CLAIM_QUARANTINE = statement("claim_quarantine")
 CLAIM_TAKE = statement("claim_take")
 
 
@@ -48,8 +48,12 @@ def claim(
     checks.now(now_ms, limits)
     checks.integer("lease_ms", lease_ms, 1, limits.max_lease_ms)
     with write_transaction(con):
-        CLAIM_QUARANTINE.count(con, now_ms=now_ms)
-        taken = CLAIM_TAKE.optional(con, owner=owner, now_ms=now_ms, lease_ms=lease_ms)
+        due = search(con, now_ms, 1)
+        taken = None
+        if due.seqs:
+            (seq,) = due.seqs
+            taken = CLAIM_TAKE.one(con, seq=seq, owner=owner, now_ms=now_ms, lease_ms=lease_ms)
+        tidy(con, now_ms, due)
         if taken and fault is not None:
             fault("after-claim")
     if taken is None:
