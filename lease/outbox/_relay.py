@@ -2,7 +2,6 @@
 
 import logging
 import sqlite3
-from threading import Event
 
 from lease.checks import integer
 from lease.clock import wall_ms
@@ -12,6 +11,7 @@ from lease.errors import AcceleratorError
 from lease.model import Clock
 from lease.outbox import checks
 from lease.outbox._dispatch import dispatch
+from lease.outbox._stop import Stopping
 from lease.outbox._time import iso
 from lease.outbox.accelerator import Accelerator
 from lease.outbox.model import Record
@@ -29,7 +29,7 @@ _log = logging.getLogger("lease.outbox")
 def relay(
     con: sqlite3.Connection,
     accelerator: Accelerator,
-    stop: Event,
+    stop: Stopping,
     *,
     redispatch_after_ms: int = 30_000,
     poll_ms: int = 200,
@@ -44,7 +44,8 @@ def relay(
     Args:
         con: a connection with no transaction open, on the database that holds the outbox.
         accelerator: the transient queue.
-        stop: set by another thread or a signal handler; the round in hand is ended first.
+        stop: a `Stop`, or a `threading.Event` where no signal handler sets it; the round in hand
+            is ended first.
         redispatch_after_ms: how long after its last push a pending record is pushed again,
             milliseconds from 1. Longer than effects usually take, or there are duplicates.
         poll_ms: wait between two looks at an outbox with nothing to dispatch, milliseconds from 1.

@@ -4,6 +4,7 @@
 -- table without such a column is VACUUM's to renumber. Plain SQL that names id, event_type,
 -- payload_json, state and created_at still records an event.
 -- `dispatched_at` is the last push that a server acknowledged; it tells whether one is overdue.
+-- Ids and types are what `lease.outbox.record` takes, so that one row cannot stop the others.
 -- The key of `deliveries` is the idempotency key: one event, one effect.
 -- Cost on a large table: none.
 
@@ -16,7 +17,18 @@ CREATE TABLE IF NOT EXISTS outbox (
     dispatch_count INTEGER NOT NULL DEFAULT 0,
     created_at TEXT NOT NULL,
     processed_at TEXT,
-    dispatched_at TEXT
+    dispatched_at TEXT,
+    CONSTRAINT outbox_id_is_identifier CHECK (
+        typeof(id) = 'text'
+        AND length(id) BETWEEN 1 AND 64
+        AND id NOT GLOB '*[^A-Za-z0-9_-]*'
+    ),
+    CONSTRAINT outbox_event_type_is_word CHECK (
+        typeof(event_type) = 'text'
+        AND length(event_type) BETWEEN 1 AND 128
+        AND event_type NOT GLOB '*[^A-Za-z0-9._:/-]*'
+    ),
+    CONSTRAINT outbox_payload_is_text CHECK (typeof(payload_json) = 'text')
 );
 
 CREATE TABLE IF NOT EXISTS deliveries (
