@@ -30,6 +30,7 @@ def test_stats_count_states_reasons_claims_and_redrives(
     """Each job counts once, its claims by its token; nothing is written."""
     put_pending(con, id="new", available_at=NOW + 1)
     put_pending(con, id="again", reason="retry", token=2)
+    put_pending(con, id="odd", reason="deadline", available_at=NOW + 1)
     put_leased(con, id="held", token=4)
     put_dead(con, id="settled", status="done", reason=None, token=1)
     put_dead(con, id="late", reason="deadline", token=0)
@@ -43,8 +44,8 @@ def test_stats_count_states_reasons_claims_and_redrives(
         counted = jobs.stats(con)
 
     assert counted == {
-        "jobs": 9,
-        "pending": 3,
+        "jobs": 10,
+        "pending": 4,
         "leased": 1,
         "done": 1,
         "dead": 4,
