@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from tests.proof.laboratory import Laboratory
 from tests.proof.rules import Violation
 from tests.proof.steps import Step, tickets_in
-from tests.proof.store import Store
+from tests.proof.store import Snapshot, Store
 from tests.proof.world import Held, World, forgeries, keep, ticket_from
-from tests.support.model import Book, Ticket
+from tests.support.model import Ticket
 
 #: A state: the number of its rows, the clock, the number of what the workers hold.
 State = tuple[int, int, int]
@@ -56,11 +56,14 @@ class Explored(NamedTuple):
     verbs: int
     crashes: int
     depth: int
+    #: Whether there is nothing beyond that depth.
+    complete: bool
 
     def __str__(self) -> str:
         """Write one line."""
+        reach = f"all of them at depth {self.depth}" if self.complete else f"depth {self.depth}"
         return (
-            f"{self.states:,} states, {self.transitions:,} transitions, depth {self.depth}; "
+            f"{self.states:,} states, {self.transitions:,} transitions, {reach}; "
             f"{self.verbs:,} verbs run, {self.crashes:,} of them killed"
         )
 
@@ -78,13 +81,13 @@ class Explorer:
         self._found: dict[State, tuple[State, Way] | None] = {self._start: None}
 
     def run(self, depth: int) -> Explored:
-        """Explore to a depth.
+        """Explore to a depth, or until no state is left.
 
         Raises:
             Broken: a rule does not hold.
         """
-        layer, transitions = [self._start], 0
-        for _ in range(depth):
+        layer, transitions, reached = [self._start], 0, 0
+        while layer and reached < depth:
             after: list[State] = []
             for state in layer:
                 try:
@@ -97,12 +100,13 @@ class Explorer:
                         self._found[there] = (state, way)
                         after.append(there)
             layer = after
+            reached += 1
         verbs, crashes = self._laboratory.verbs, self._laboratory.crashes
-        return Explored(len(self._found), transitions, verbs, crashes, depth)
+        return Explored(len(self._found), transitions, verbs, crashes, reached, not layer)
 
-    def books(self) -> list[Book]:
-        """Return the rows of every state that was found."""
-        return [rows.book for rows in self._rows.values]
+    def snapshots(self) -> list[Snapshot]:
+        """Return the rows of every state that was found, equal ones once."""
+        return list(self._rows.values)
 
     def _path(self, state: State) -> list[str]:
         way = []

@@ -1,15 +1,16 @@
 """Single changes of the SQL, each of which breaks one rule; the explorer must find every one."""
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from lease.db.statements import Statement, statement
+from lease.db.statements import statement
 
 
 class Fault(NamedTuple):
-    """One wrong statement: what is replaced, by what, and the rule that no longer holds."""
+    """One wrong statement, trigger or view: what is replaced, by what, and the rule it breaks."""
 
     name: str
     statement: str
@@ -39,6 +40,97 @@ FAULTS = (
         ":now_ms + :ttl_ms",
         ":now_ms",
         "as_the_contract_says",
+    ),
+    Fault(
+        "a claim is late for what is ready at this instant",
+        "claim_find",
+        "open_jobs.ready_at <= :now_ms",
+        "open_jobs.ready_at < :now_ms",
+        "nothing_left_lying",
+    ),
+    Fault(
+        "a claim prefers the younger job",
+        "claim_find",
+        "tree_leaves.leaf ASC",
+        "tree_leaves.leaf DESC",
+        "nothing_left_lying",
+    ),
+    Fault(
+        "a claim keeps the token",
+        "claim_take",
+        "token = token + 1",
+        "token = max(token, 1)",
+        "token_rises",
+    ),
+    Fault(
+        "a claim counts no attempt",
+        "claim_take",
+        "attempts = attempts + 1",
+        "attempts = max(attempts, 1)",
+        "within_budget",
+    ),
+    Fault(
+        "a lease outlives the job's time",
+        "claim_take",
+        "min(:now_ms + :lease_ms, deadline)",
+        ":now_ms + :lease_ms",
+        "one_state",
+    ),
+    Fault(
+        "a claim keeps the reason of the last retry",
+        "claim_take",
+        "reason = NULL",
+        "reason = reason",
+        "one_state",
+    ),
+    Fault(
+        "a claim takes a job whose lease runs",
+        "open_jobs",
+        "ELSE coalesce(lease_until, 9223372036854775807)\n    END AS ready_at",
+        "ELSE available_at\n    END AS ready_at",
+        "lease_is_exclusive",
+    ),
+    Fault(
+        "a job at its deadline is not buried",
+        "claim_quarantine",
+        "jobs.deadline <= :now_ms",
+        "jobs.deadline < :now_ms",
+        "nothing_left_lying",
+    ),
+    Fault(
+        "a job without attempts left is not buried",
+        "claim_quarantine",
+        "jobs.attempts >= jobs.max_attempts",
+        "jobs.attempts > jobs.max_attempts",
+        "within_budget",
+    ),
+    Fault(
+        "exhausted wins over the deadline",
+        "claim_quarantine",
+        "WHEN deadline <= :now_ms THEN 'deadline' ELSE 'exhausted'",
+        "WHEN attempts >= max_attempts THEN 'exhausted' ELSE 'deadline'",
+        "reason_is_true",
+    ),
+    Fault(
+        "a job is looked over at the very instant of its burial",
+        "claim_overdue",
+        "open_jobs.bury_at <= :now_ms",
+        "open_jobs.bury_at < :now_ms",
+        "nothing_left_lying",
+    ),
+    Fault(
+        "the tree is not lowered for a job that comes back",
+        "tree_lower_updated",
+        "tree_leaves.ready_at <= open_jobs.ready_at",
+        "tree_leaves.ready_at <= open_jobs.ready_at + 9",
+        "tree_hides_no_job",
+    ),
+    Fault(
+        "the tree drops a leaf that still has a job",
+        "tree_recount_leaf",
+        "AND NOT EXISTS (",
+        "AND EXISTS (",
+        "tree_hides_no_job",
     ),
     Fault(
         "a finish does not ask for the token",
@@ -155,22 +247,36 @@ FAULTS = (
 )
 
 
-def altered(fault: Fault) -> Statement:
-    """Return the wrong statement.
+def altered(fault: Fault, sql: str) -> str:
+    """Return the wrong text for the right one.
 
     Raises:
         ValueError: the text to replace is not there exactly once; the patch must be renewed.
     """
-    right = statement(fault.statement)
-    if right.sql.count(fault.old) != 1:
-        raise ValueError(f"{fault.name}: {fault.old!r} must stand once in {fault.statement}.sql")
-    return right._replace(sql=right.sql.replace(fault.old, fault.new))
+    if sql.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: {fault.old!r} must stand once in {fault.statement}")
+    return sql.replace(fault.old, fault.new)
 
 
 @contextmanager
-def seeded(fault: Fault) -> Iterator[None]:
-    """Put the wrong statement wherever the right one was bound at import."""
-    right, wrong = statement(fault.statement), altered(fault)
+def seeded(fault: Fault, con: sqlite3.Connection) -> Iterator[None]:
+    """Put the wrong statement wherever the right one is bound, or the wrong part in the schema."""
+    part = con.execute(
+        "SELECT type, sql FROM sqlite_schema WHERE name = ?", (fault.statement,)
+    ).fetchone()
+    if part is None:
+        with _bound(fault):
+            yield
+    else:
+        con.execute(f"DROP {part[0]} {fault.statement}")
+        con.execute(altered(fault, part[1]))
+        yield
+
+
+@contextmanager
+def _bound(fault: Fault) -> Iterator[None]:
+    right = statement(fault.statement)
+    wrong = right._replace(sql=altered(fault, right.sql))
     bound: list[tuple[Any, str]] = [
         (module, name)
         for module_name, module in list(sys.modules.items())

@@ -3,6 +3,7 @@
 import sqlite3
 from typing import Any, NamedTuple
 
+from lease import jobs
 from tests.proof.rules import Taken, Violation, check
 from tests.proof.steps import Step, on_file, on_model
 from tests.proof.store import Snapshot, Store
@@ -41,6 +42,8 @@ class Laboratory:
         answer, after = self._run(rows, step)
         check(Taken(step, rows.book, answer, after.book, on_model(rows.book, step)))
         if after != rows:
+            for fault in jobs.tree_check(self._con):
+                raise Violation("tree_hides_no_job", step, fault)
             for statement in range(1, count.begun):
                 self._kill(_Countdown(before=statement), rows, step, rows)
             self._kill(_Countdown(after_commit=True), rows, step, after)

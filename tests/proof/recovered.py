@@ -28,8 +28,8 @@ def recover(folder: Path, names: list[str]) -> dict[str, Book]:
 def read(text: str) -> dict[str, Book]:
     """Read what the program has printed."""
     return {
-        name: Book(tuple(Job(*job) for job in jobs), tuple(Audit(*audit) for audit in audits))
-        for name, (jobs, audits) in json.loads(text).items()
+        name: Book(tuple(map(Job._make, jobs)), tuple(map(Audit._make, audits)), last_seq)
+        for name, (jobs, audits, last_seq) in json.loads(text).items()
     }
 
 

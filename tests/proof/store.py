@@ -1,6 +1,8 @@
 """The queue's database in memory, taken from state to state by writing rows, and read back."""
 
 import sqlite3
+from contextlib import closing
+from functools import cache
 from typing import Any, NamedTuple
 
 from lease.db.migrations import migrate
@@ -23,31 +25,49 @@ class Snapshot(NamedTuple):
 def in_memory() -> WatchedConnection:
     """Open a new queue in memory, its schema made by the real migrations."""
     con = sqlite3.connect(":memory:", isolation_level=None, factory=WatchedConnection)
-    migrate(con, "queue", OPEN_PROBE)
+    con.deserialize(_empty_queue())
     return con
 
 
+@cache
+def _empty_queue() -> bytes:
+    # Once: the migrations take longer than most of what is done with them.
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as con:
+        migrate(con, "queue", OPEN_PROBE)
+        return con.serialize()
+
+
 def read_book(con: sqlite3.Connection) -> Book:
-    """Read all jobs and audit rows."""
+    """Read all jobs and audit rows, and how far the numbers of the jobs have gone."""
+    numbers = con.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchall()
     return Book(
         tuple(map(Job._make, con.execute("SELECT * FROM jobs ORDER BY seq"))),
         tuple(map(Audit._make, con.execute("SELECT * FROM redrives ORDER BY seq"))),
+        numbers[0][0] if numbers else 0,
     )
 
 
 class Store:
-    """One database in memory; the other tables are sqlite_sequence and any that triggers keep."""
+    """One database in memory; the other tables are sqlite_sequence and those that triggers keep.
 
-    def __init__(self) -> None:
+    Args:
+        last_seq: the number that a job was given last, so that the next ones may lie on either
+            side of where the tree parts.
+    """
+
+    def __init__(self, last_seq: int = 0) -> None:
         self.con = in_memory()
         names = self.con.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%yoyo%'"
         )
-        self._beside = sorted({name for (name,) in names}.difference(_OWN))
+        # Backwards, as it happens: what the triggers of one table write comes after that table.
+        self._beside = sorted({name for (name,) in names}.difference(_OWN), reverse=True)
         self._insert = {
             table: f"INSERT INTO {table} VALUES ({self._places(table)})"
             for table in (*_OWN, *self._beside)
         }
+        if last_seq:
+            self.con.execute("INSERT INTO sqlite_sequence VALUES ('jobs', ?)", (last_seq,))
         self.now = self.read()
 
     def _places(self, table: str) -> str:
@@ -64,8 +84,8 @@ class Store:
         if to == self.now:
             return
         self.con.execute("BEGIN")
-        for table, here, there in zip(_OWN, self.now.book, to.book, strict=True):
-            self._write(table, here, there)
+        self._write("jobs", self.now.book.jobs, to.book.jobs)
+        self._write("redrives", self.now.book.audits, to.book.audits)
         # The triggers have changed these since they were read.
         for table, there in zip(self._beside, to.beside, strict=True):
             self._write(table, None, there)

@@ -35,18 +35,9 @@ def test_matrix_kills_on_both_sides_of_every_commit(found: list[Found]) -> None:
 
 def test_matrix_has_every_verb() -> None:
     """No verb that writes jobs is left out of the matrix, or of the model."""
-    readers = {
-        "create_queue",
-        "open_queue",
-        "retry_delay",
-        "run_file",
-        "list_jobs",
-        "next_due",
-        "stats",
-        "tree_check",
-        "tree_rebuild",
-    }
-    verbs = {name for name in jobs.__all__ if name.islower()} - readers
+    others = {"create_queue", "list_jobs", "next_due", "open_queue", "retry_delay", "run_file"}
+    others |= {"stats", "tree_check", "tree_rebuild"}
+    verbs = {name for name in jobs.__all__ if name.islower()} - others
 
     assert {scenario.step.verb for scenario in SCENARIOS} == verbs
     assert set(VERBS) == verbs - {"run_once"}

@@ -60,7 +60,7 @@ def test_queue_that_differs_from_the_model_is_found(dialect: Open, seed: int) ->
     """A redrive that starts the tokens anew does not get past the machine."""
     (fault,) = [each for each in FAULTS if each.name == "a redrive starts the tokens anew"]
 
-    with seeded(fault), pytest.raises(AssertionError):
+    with dialect() as con, seeded(fault, con), pytest.raises(AssertionError):
         drive(dialect, seed, examples=150, steps=50, phases=(Phase.generate,))
 
 

@@ -39,10 +39,11 @@ class Audit(NamedTuple):
 
 
 class Book(NamedTuple):
-    """All rows of both tables, in the order of `seq`."""
+    """All rows of both tables, in the order of `seq`, and the last `seq` that a job was given."""
 
     jobs: tuple[Job, ...] = ()
     audits: tuple[Audit, ...] = ()
+    last_seq: int = 0
 
     def find(self, job_id: str) -> Job | None:
         """Return the job of that id, or None."""
@@ -70,7 +71,7 @@ def enqueue(
     if known:
         return (False if known.qty == event["qty"] else Raised("Conflict")), book
     job = Job(
-        seq=len(book.jobs) + 1,
+        seq=book.last_seq + 1,
         id=event["id"],
         qty=event["qty"],
         status="pending",
@@ -83,7 +84,7 @@ def enqueue(
         lease_until=None,
         reason=None,
     )
-    return True, book._replace(jobs=(*book.jobs, job))
+    return True, book._replace(jobs=(*book.jobs, job), last_seq=job.seq)
 
 
 def claim(book: Book, owner: str, now_ms: int, lease_ms: int = 1000) -> Answer:
