@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import lease
 from lease.jobs import _open
@@ -80,7 +81,7 @@ def claim_rounds(number: int, path: str, rounds: int) -> None:
     con = lease.open_queue(path)
     for _ in range(rounds):
         wait_at_gate()
-        say(lease.claim(con, f"w{number}", NOW_MS, lease_ms=60_000))
+        say(patiently(lease.claim, con, f"w{number}", NOW_MS, 60_000))
     con.close()
 
 
@@ -89,30 +90,21 @@ def drain(number: int, path: str) -> None:
     con = lease.open_queue(path)
     handed = []
     wait_at_gate()
-    while True:
-        try:
-            ticket = lease.claim(con, f"w{number}", NOW_MS, lease_ms=60_000)
-            if ticket is None:
-                break
-            handed.append([ticket["id"], ticket["token"]])
-            settle(con, ticket)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorname != "SQLITE_BUSY":
-                raise
+    while ticket := patiently(lease.claim, con, f"w{number}", NOW_MS, 60_000):
+        handed.append([ticket["id"], ticket["token"]])
+        assert patiently(lease.finish, con, ticket, "ok", NOW_MS) == "done"
     say(handed)
     con.close()
 
 
-def settle(con: sqlite3.Connection, ticket: lease.Ticket) -> None:
-    """Finish a job however often the file is busy."""
+def patiently(verb: Callable[..., Any], *arguments: object) -> Any:
+    """Call a verb until the file is not locked, however slow the disk is."""
     while True:
         try:
-            assert lease.finish(con, ticket, "ok", NOW_MS) == "done"
+            return verb(*arguments)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorname != "SQLITE_BUSY":
                 raise
-        else:
-            return
 
 
 def open_new(_number: int, path: str) -> None:
