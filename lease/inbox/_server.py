@@ -127,10 +127,9 @@ def _protocol(body_s: float) -> type[asyncio.Protocol]:
 def _listen(host: str, port: int) -> socket.socket:
     with ExitStack() as undo:
         try:
-            # The protocol by name: only then does asyncio switch off the delay of small writes.
-            family, kind, protocol, _, address = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
-            )[0]
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            # With its protocol: only then does asyncio switch off the delay of small writes.
+            family, kind, protocol, _, address = found[0]
             listener = undo.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

@@ -18,6 +18,7 @@ import pytest
 from lease import UnusableFile
 from lease.delivery import HttpSender
 from lease.errors import Retryable
+from lease.inbox import _server
 from lease.inbox._server import _listen, _url
 from lease.inbox.http import serve
 from tests.support.http import Receiver, post, rows, speak
@@ -336,6 +337,39 @@ def test_serve_returns_after_a_signal_and_gives_the_handlers_back(path: Path) ->
     stopper.join()
 
     assert before == [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+
+def test_serve_refuses_more_connections_than_it_can_hold(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the limit the answer is 503, so that a flood costs no file descriptors."""
+    monkeypatch.setattr(_server, "_MAX_CONNECTIONS", 1)
+    statuses: list[int] = []
+    threads: list[threading.Thread] = []
+
+    def flood(url: str) -> None:
+        statuses.append(httpx.get(f"{url}health", trust_env=False).status_code)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def start(url: str) -> None:
+        threads.append(threading.Thread(target=flood, args=(url,)))
+        threads[0].start()
+
+    serve(path, on_ready=start)
+    threads[0].join()
+
+    assert statuses == [503]
+
+
+def test_serve_takes_its_port_again_at_once(path: Path) -> None:
+    """A restart does not wait for the connections that the last process closed."""
+    port = free_port()
+    with httpx.Client(trust_env=False) as client:
+        for _ in range(2):
+            with Receiver(path, port=port) as receiver:
+                client.request(**post(EVENT, receiver.url))
+
+                assert receiver.stop() == (0, "")
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
