@@ -1,6 +1,8 @@
 """The kinds of arguments that commands share; each refuses what the library would refuse."""
 
+import os
 import re
+import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -90,3 +92,66 @@ TTL = duration_option(
     WIDE.max_ttl_ms,
     "Time to live; a job that is not done by then is dead.",
 )
+ATTEMPTS = click.option(
+    "--attempts",
+    "max_attempts",
+    type=whole(1, WIDE.max_attempts),
+    metavar="N",
+    default=16,
+    show_default=True,
+    help="How often the job may be tried.",
+)
+TO = click.option("--to", "url", required=True, metavar="URL", help="Where each job is posted.")
+OWNER = click.option(
+    "--owner", type=identifier, metavar="NAME", help="Name of this worker; by default a random one."
+)
+LEASE = duration_option(
+    "--lease",
+    "lease_ms",
+    "30s",
+    WIDE.max_lease_ms,
+    "How long a job is this worker's; then another may take it over.",
+)
+TIMEOUT = duration_option(
+    "--timeout",
+    "timeout_ms",
+    "10s",
+    WIDE.max_lease_ms,
+    "How long a whole request may take; shorter than the lease.",
+)
+BACKOFF = duration_option(
+    "--backoff",
+    "base_ms",
+    "1s",
+    WIDE.max_delay_ms,
+    "Wait after a job's first failure, twice as long after each further one.",
+)
+BACKOFF_CAP = duration_option(
+    "--backoff-cap",
+    "cap_ms",
+    "15m",
+    WIDE.max_delay_ms,
+    "Longest wait after a failure; a random share of each wait is taken.",
+)
+POLL = duration_option(
+    "--poll",
+    "poll_ms",
+    "1s",
+    WIDE.max_delay_ms,
+    "Longest pause between two looks at an idle queue.",
+)
+
+
+def random_owner() -> str:
+    """Return a name that no other worker has."""
+    return f"worker-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def check_times(lease_ms: int, timeout_ms: int, base_ms: int, cap_ms: int) -> None:
+    """Refuse times that do not go with each other."""
+    if timeout_ms >= lease_ms:
+        raise click.UsageError(
+            f"--timeout {span(timeout_ms)} does not fit into --lease {span(lease_ms)}"
+        )
+    if cap_ms < base_ms:
+        raise click.UsageError("--backoff-cap is shorter than --backoff")

@@ -9,14 +9,14 @@ from typing import BinaryIO
 import click
 
 from lease import jobs as verbs
-from lease.cli._arguments import JSON, QUEUE, TTL, identifier, whole
+from lease.cli._arguments import ATTEMPTS, JSON, QUEUE, TTL, identifier, whole
 from lease.cli._failures import Failure, shown
 from lease.cli._output import print_json
 from lease.cli.queue_files import opened
 from lease.clock import wall_ms
 from lease.errors import Conflict
 from lease.intake import Format, Intake, enqueue_file
-from lease.limits import MAX_QTY, WIDE
+from lease.limits import MAX_QTY
 from lease.model import Event
 
 _FORMATS: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "-": "jsonl"}
@@ -40,15 +40,7 @@ _MAX_TOLD = 20
     "--partial", is_flag=True, help="Take in the good lines of FILE though others are bad."
 )
 @TTL
-@click.option(
-    "--attempts",
-    "max_attempts",
-    type=whole(1, WIDE.max_attempts),
-    metavar="N",
-    default=16,
-    show_default=True,
-    help="How often the job may be tried.",
-)
+@ATTEMPTS
 @JSON
 def enqueue(
     path: str,

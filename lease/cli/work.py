@@ -1,71 +1,43 @@
 """`lease work`: deliver the jobs of a queue over HTTP."""
 
-import os
-import secrets
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 import click
 
-from lease.cli._arguments import JSON, QUEUE, duration_option, identifier, span
+from lease.cli._arguments import (
+    BACKOFF,
+    BACKOFF_CAP,
+    JSON,
+    LEASE,
+    OWNER,
+    POLL,
+    QUEUE,
+    TIMEOUT,
+    TO,
+    check_times,
+    random_owner,
+)
 from lease.cli._failures import blamed_on, needs_extra
 from lease.cli._output import print_json
 from lease.cli._progress import Progress
+from lease.cli._signals import stopped_by_signals
 from lease.cli.queue_files import opened
 from lease.clock import SteadyClock
 from lease.dispatcher import Dispatcher, Tally, Until
 from lease.jobs import stats
-from lease.limits import WIDE
-
-_STOPPING = b"\r\x1b[KStopping after the job in hand; once more stops at once\n"
 
 
 @click.command()
 @QUEUE
-@click.option("--to", "url", required=True, metavar="URL", help="Where each job is posted.")
-@click.option(
-    "--owner", type=identifier, metavar="NAME", help="Name of this worker; by default a random one."
-)
+@TO
+@OWNER
 @click.option("--once", is_flag=True, help="End after one job, or at once if none is due.")
 @click.option("--drain", is_flag=True, help="End when no job is pending or leased.")
-@duration_option(
-    "--lease",
-    "lease_ms",
-    "30s",
-    WIDE.max_lease_ms,
-    "How long a job is this worker's; then another may take it over.",
-)
-@duration_option(
-    "--timeout",
-    "timeout_ms",
-    "10s",
-    WIDE.max_lease_ms,
-    "How long a whole request may take; shorter than the lease.",
-)
-@duration_option(
-    "--backoff",
-    "base_ms",
-    "1s",
-    WIDE.max_delay_ms,
-    "Wait after a job's first failure, twice as long after each further one.",
-)
-@duration_option(
-    "--backoff-cap",
-    "cap_ms",
-    "15m",
-    WIDE.max_delay_ms,
-    "Longest wait after a failure; a random share of each wait is taken.",
-)
-@duration_option(
-    "--poll",
-    "poll_ms",
-    "1s",
-    WIDE.max_delay_ms,
-    "Longest pause between two looks at an idle queue.",
-)
+@LEASE
+@TIMEOUT
+@BACKOFF
+@BACKOFF_CAP
+@POLL
 @JSON
 def work(
     path: str,
@@ -94,12 +66,7 @@ def work(
     """
     if once and drain:
         raise click.UsageError("--once and --drain exclude each other")
-    if timeout_ms >= lease_ms:
-        raise click.UsageError(
-            f"--timeout {span(timeout_ms)} does not fit into --lease {span(lease_ms)}"
-        )
-    if cap_ms < base_ms:
-        raise click.UsageError("--backoff-cap is shorter than --backoff")
+    check_times(lease_ms, timeout_ms, base_ms, cap_ms)
     with needs_extra("http", "work"):
         from lease.delivery import HttpSender
     try:
@@ -112,7 +79,7 @@ def work(
         dispatcher = Dispatcher(
             path,
             sender,
-            owner=owner or f"worker-{os.getpid()}-{secrets.token_hex(4)}",
+            owner=owner or random_owner(),
             lease_ms=lease_ms,
             base_ms=base_ms,
             cap_ms=cap_ms,
@@ -122,7 +89,7 @@ def work(
             on_idle=progress.tell_idle,
             on_trouble=progress.tell_trouble,
         )
-        with _stopped_by_signals(dispatcher), blamed_on(path):
+        with stopped_by_signals(dispatcher.stop), blamed_on(path):
             tally = dispatcher.run(until)
     _print(tally, as_json=as_json)
     if (once and sum(tally) > tally.done) or (drain and _dead(path) > dead_before):
@@ -147,24 +114,3 @@ def _print(tally: Tally, *, as_json: bool) -> None:
     }
     counts = [f"{number} {words[name]}" for name, number in tally._asdict().items() if number]
     click.echo(", ".join(counts) or "nothing was due")
-
-
-@contextmanager
-def _stopped_by_signals(dispatcher: Dispatcher) -> Iterator[None]:
-    """Let the first signal stop the dispatcher after the job in hand, and the next one kill."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
-        dispatcher.stop()
-        if sys.stderr.isatty():
-            # Not through the stream, which this may have interrupted.
-            os.write(sys.stderr.fileno(), _STOPPING)
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, stop) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,5 +1,6 @@
 """Fixtures of the outbox's tests: outboxes, and servers of each dialect."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,9 +20,18 @@ def outbox_path(tmp_path: Path) -> Path:
     return tmp_path / "outbox.db"
 
 
+@pytest.fixture(scope="session")
+def new_outbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An outbox that was made and closed; migrating it once is enough for all tests."""
+    path = tmp_path_factory.mktemp("outbox") / "new.db"
+    open_outbox(path).close()
+    return path
+
+
 @pytest.fixture
-def box(outbox_path: Path) -> Iterator[sqlite3.Connection]:
+def box(outbox_path: Path, new_outbox: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a new outbox, closed afterwards."""
+    shutil.copy(new_outbox, outbox_path)
     with closing(open_outbox(outbox_path)) as con:
         yield con
 
