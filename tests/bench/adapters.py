@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from lease import jobs
-from tests.bench.durability import DELETE_FULL, WAL_FULL, Setting, read_back, setting_of, watch
+from tests.bench.durability import (
+    DELETE_FULL,
+    DELETE_OFF,
+    WAL_FULL,
+    Setting,
+    read_back,
+    setting_of,
+    watch,
+)
 from tests.bench.files import NOW, OWNER
 
 _RATE = 10**9
@@ -20,7 +28,7 @@ _RATE = 10**9
 
 def payload(number: int) -> dict[str, Any]:
     """Return what the job of that number carries."""
-    return {"id": f"event-{number}", "qty": 7}
+    return {"id": f"event_{number}", "qty": 7}
 
 
 class Peer:
@@ -37,7 +45,7 @@ class Peer:
     #: False where reading deletes: nothing is left to recover after a death.
     acks: ClassVar[bool] = True
     #: The settings that it can be given in place of its own.
-    settings: ClassVar[tuple[Setting, ...]] = (DELETE_FULL, WAL_FULL)
+    settings: ClassVar[tuple[Setting, ...]] = (DELETE_FULL, WAL_FULL, DELETE_OFF)
     #: Its file, its table of jobs, and the columns that no two rows may share.
     file: ClassVar[str] = "queue.db"
     table: ClassVar[str]
@@ -82,6 +90,8 @@ class Lease(Peer):
         self._con = jobs.open_queue(folder / self.file)
         if self.asked == WAL_FULL:
             self._con.execute("PRAGMA journal_mode = WAL").fetchone()
+        if self.asked == DELETE_OFF:
+            self._con.execute("PRAGMA synchronous = OFF")
 
     def put(self, number: int) -> object:
         return jobs.enqueue(self._con, payload(number), NOW, 60_000)
@@ -92,11 +102,46 @@ class Lease(Peer):
     def ack(self, job: Any) -> object:
         return jobs.finish(self._con, job, "ok", NOW)
 
+    def put_many(self, numbers: Sequence[int]) -> object:
+        return jobs.enqueue_many(self._con, [payload(each) for each in numbers], NOW, 60_000)
+
+    def take_many(self, count: int) -> Any:
+        return jobs.claim_many(self._con, OWNER, NOW, count)
+
+    def ack_many(self, taken: Any) -> object:
+        return jobs.finish_many(self._con, [(job, "ok", 0) for job in taken], NOW)
+
     def setting(self) -> Setting:
         return setting_of(self._con)
 
     def close(self) -> None:
         self._con.close()
+
+
+class LeaseAgain(Lease):
+    """Ourselves once more: how far its ratio is from 1 is how far any may be by chance."""
+
+    name = "lease-queue again"
+    settings = (DELETE_FULL,)
+
+
+class LeaseFused(Lease):
+    """Ourselves, finishing a job in the transaction that claims the next, as a worker does."""
+
+    name = "lease-queue, finish_and_claim"
+    settings = (DELETE_FULL, WAL_FULL)
+
+    def _open(self, folder: Path) -> None:
+        super()._open(folder)
+        self.put(-1)
+        self._next = super().take()
+
+    def take(self) -> Any:
+        return self._next
+
+    def ack(self, job: Any) -> object:
+        statuses, (self._next,) = jobs.finish_and_claim(self._con, [(job, "ok", 0)], OWNER, NOW, 1)
+        return statuses
 
 
 class LiteQueue(Peer):

@@ -27,6 +27,8 @@ class Setting(NamedTuple):
 
 DELETE_FULL = Setting("DELETE", "FULL")
 WAL_FULL = Setting("WAL", "FULL")
+#: Survives no power loss; shows what a queue computes, with the disk out of the way.
+DELETE_OFF = Setting("DELETE", "OFF")
 
 _asked: dict[str, Setting | None] = {}
 _found: dict[str, Setting] = {}

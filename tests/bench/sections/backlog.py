@@ -23,6 +23,12 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
     ours = _filled(Lease, folder / "ours", scale.backlog)
     growing: list[Row] = []
     with closing(ours):
+        samples = interleaved([_claims("ours", ours)], scale.rounds)
+        yield Row(
+            f"ours: claim, {scale.backlog:,} jobs waiting",
+            samples.of("ours", 1e6),
+            note=f"({ours.setting()})",
+        )
         for kind in PEERS:
             title = f"{kind.name}: claim, {scale.backlog:,} jobs waiting"
             if not kind.installed():

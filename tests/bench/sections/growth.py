@@ -1,5 +1,6 @@
 """What every other verb costs on a large table, against a small one; synchronous off."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +27,7 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
         files.fill(few, files.MIXED, small)
         files.fill(many, files.MIXED, large)
 
-        def looks(con: object, suffix: str) -> Case:
+        def looks(con: sqlite3.Connection, suffix: str) -> Case:
             def case() -> Mapping[str, float]:
                 return {
                     f"next_due{suffix}": timed(lambda: jobs.next_due(con)),

@@ -6,12 +6,14 @@ from itertools import count
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench.adapters import PEERS, Lease, Peer
+from tests.bench.adapters import PEERS, Lease, LeaseAgain, LeaseFused, Peer
 from tests.bench.durability import DELETE_FULL, Setting
 from tests.bench.rounds import Samples, interleaved
 from tests.bench.scale import Scale
 from tests.bench.table import Row
 from tests.bench.targets import PEER_AT_EQUAL_DURABILITY
+
+_OURS = (Lease, LeaseAgain, LeaseFused)
 
 
 class Contender:
@@ -59,9 +61,9 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
     with ExitStack() as stack:
         contenders = [
             Contender(kind, setting, folder)
-            for kind in (Lease, *installed)
+            for kind in (*_OURS, *installed)
             for setting in (None, *kind.settings)
-            if kind is not Lease or setting is not None
+            if setting is not None or kind in installed
         ]
         for each in contenders:
             stack.callback(each.peer.close)
@@ -69,7 +71,11 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
         for each in contenders:
             yield from _one_by_one(each, samples)
         for size in scale.batches:
-            able = [each for each in contenders if hasattr(each.peer, "put_many")]
+            able = [
+                each
+                for each in contenders
+                if hasattr(each.peer, "put_many") and each.kind not in _OURS[1:]
+            ]
             cases = [each.batch(size) for each in able]
             samples = interleaved(cases, scale.rounds, max(1, scale.turns // 10))
             for each in able:
@@ -86,7 +92,7 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
 def _one_by_one(contender: Contender, samples: Samples) -> Iterator[Row]:
     ours = f"{Lease.name} {_rival(contender)}"
     kind = contender.kind
-    comparable = kind is not Lease and kind.acks and contender.asked == DELETE_FULL
+    comparable = kind not in _OURS and kind.acks and contender.asked == DELETE_FULL
     yield Row(
         f"{_title(contender)}: put, take, acknowledge{'' if kind.acks else ' (deletes on read)'}",
         samples.of(contender.name, 1e6),
