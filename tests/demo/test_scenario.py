@@ -6,17 +6,10 @@ from unittest.mock import ANY
 
 import pytest
 
-from lease.demo import DemoError, _scenario, judge, run_demo
+from lease.demo import DemoError, judge, run_demo
 from tests.support.cli import receiving
 from tests.support.http import answer, answering, rows, server
 from tests.support.queue import committed
-
-
-@pytest.fixture(autouse=True)
-def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait less for the lease of the dead."""
-    monkeypatch.setattr(_scenario, "_LEASE_MS", 1500)
-    monkeypatch.setattr(_scenario, "_TIMEOUT_S", 1.2)
 
 
 def test_run_demo_plays_the_story_to_its_end(tmp_path: Path) -> None:
@@ -28,7 +21,10 @@ def test_run_demo_plays_the_story_to_its_end(tmp_path: Path) -> None:
     evidence = run_demo(str(folder), tell=lambda *step: steps.append(step))
 
     assert [check.text for check in judge(evidence) if not check.holds] == []
-    assert [(who, text) for _, who, text in steps] == [
+    # On a busy machine the lease may end before the second has done all the rest.
+    waits = [text for _, who, text in steps if who == "second" and text.startswith("has deliv")]
+    assert all("jobs; the lease on job-08 ends in " in text for text in waits)
+    assert [(who, text) for _, who, text in steps if text not in waits] == [
         ("receiver", ANY),
         ("queue", "36 jobs committed to queue.db"),
         ("dispatchers", "first and second are up"),
@@ -36,11 +32,9 @@ def test_run_demo_plays_the_story_to_its_end(tmp_path: Path) -> None:
         ("receiver", "has committed job-08 and answered that it is accepted"),
         ("SIGKILL", "first is dead, and has not recorded it"),
         ("queue", "still has job-08 leased, under token 1"),
-        ("second", ANY),
         ("second", "takes job-08 over and sends it again"),
         ("second", "records job-08 as done, under token 2"),
     ]
-    assert steps[7][2].startswith("has delivered 28 jobs; the lease on job-08 ends in ")
     times = [at_s for at_s, _, _ in steps]
     assert times == sorted(times)
     assert evidence.kill == ("job-08", -9, "leased", 1, True)
