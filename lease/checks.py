@@ -5,15 +5,21 @@ lie about its content.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from math import isfinite
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from lease.limits import CEILING, MAX_QTY, Limits
+from lease.limits import CEILING, MAX_BATCH, MAX_QTY, Limits
 from lease.model import RecordedEvent
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
+
+T = TypeVar("T")
+
+#: A checked ticket, the outcome of its send, and the delay before a retry.
+Result = tuple[dict[str, str | int], str, int]
 
 _PRINTABLE = re.compile(r"[!-~]+")
 _SCHEMES = ("http", "https")
@@ -155,6 +161,49 @@ def ticket(value: object, limits: Limits) -> dict[str, str | int]:
         "attempt": integer("ticket attempt", value["attempt"], 1, limits.max_attempts),
         "lease_until": integer("ticket lease_until", value["lease_until"], 1, CEILING),
     }
+
+
+def events(value: object) -> list[tuple[str, int]]:
+    """Return the id and quantity of each event of a batch."""
+    return _each("events", value, event)
+
+
+def results(value: object, limits: Limits) -> list[Result]:
+    """Return a private copy of a batch of tickets, each with its outcome and its delay."""
+    return _each("results", value, lambda each: _result(each, limits))
+
+
+def _result(value: object, limits: Limits) -> Result:
+    if not _is_tuple_of_three(value):
+        raise ValueError(
+            f"result must be a tuple of ticket, outcome and delay_ms, not {shown(value)}"
+        )
+    held, came_to, delay_ms = value
+    marker = ticket(held, limits)
+    outcome(came_to)
+    return marker, came_to, integer("delay_ms", delay_ms, 0, limits.max_delay_ms)
+
+
+def _each(name: str, value: object, check: Callable[[object], T]) -> list[T]:
+    if not _is_sequence(value):
+        raise ValueError(f"{name} must be a list or tuple, not {shown(value)}")
+    if len(value) > MAX_BATCH:
+        raise ValueError(f"{name} must be at most {MAX_BATCH} of them, not {len(value)}")
+    checked: list[T] = []
+    try:
+        for each in value:
+            checked.append(check(each))  # noqa: PERF401  (its length names the one refused)
+    except ValueError as error:
+        raise ValueError(f"{name}[{len(checked)}]: {error}") from error
+    return checked
+
+
+def _is_tuple_of_three(value: object) -> TypeGuard[tuple[Any, Any, Any]]:
+    return type(value) is tuple and len(value) == 3  # noqa: PLR2004  (the name says it)
+
+
+def _is_sequence(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    return type(value) in (list, tuple)
 
 
 def dead(job_id: str, found: tuple[str] | None) -> None:

@@ -7,6 +7,9 @@ CEILING = 10**15
 
 MAX_QTY = 1000
 
+# A batch of this size holds the write lock for about a tenth of the second that others wait.
+MAX_BATCH = 10_000
+
 # A larger document belongs in a place of its own, with its address in the event.
 MAX_PAYLOAD_BYTES = 1_048_576
 

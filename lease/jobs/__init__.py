@@ -2,9 +2,13 @@
 
 from lease.jobs._backoff import retry_delay
 from lease.jobs._claim import claim
+from lease.jobs._claim_many import claim_many
 from lease.jobs._due import next_due
 from lease.jobs._enqueue import enqueue
+from lease.jobs._enqueue_many import enqueue_many
 from lease.jobs._finish import finish
+from lease.jobs._finish_and_claim import finish_and_claim
+from lease.jobs._finish_many import finish_many
 from lease.jobs._list import Job, Status, list_jobs
 from lease.jobs._open import create_queue, open_queue
 from lease.jobs._redrive import redrive
@@ -18,9 +22,13 @@ __all__ = [
     "Stats",
     "Status",
     "claim",
+    "claim_many",
     "create_queue",
     "enqueue",
+    "enqueue_many",
     "finish",
+    "finish_and_claim",
+    "finish_many",
     "list_jobs",
     "next_due",
     "open_queue",

@@ -3,13 +3,10 @@
 import sqlite3
 
 from lease import checks
-from lease.db.statements import statement
 from lease.db.transaction import write_transaction
-from lease.jobs._walk import search, tidy
+from lease.jobs._take import take
 from lease.limits import WIDE, Limits
 from lease.model import Fault, Ticket
-
-CLAIM_TAKE = statement("claim_take")
 
 
 def claim(
@@ -48,19 +45,11 @@ def claim(
     checks.now(now_ms, limits)
     checks.integer("lease_ms", lease_ms, 1, limits.max_lease_ms)
     with write_transaction(con):
-        due = search(con, now_ms, 1)
-        taken = None
-        if due.seqs:
-            (seq,) = due.seqs
-            taken = CLAIM_TAKE.one(con, seq=seq, owner=owner, now_ms=now_ms, lease_ms=lease_ms)
-        tidy(con, now_ms, due)
-        if taken and fault is not None:
+        tickets = take(con, owner, now_ms, lease_ms, 1)
+        if tickets and fault is not None:
             fault("after-claim")
-    if taken is None:
+    if not tickets:
         return None
     if fault is not None:
         fault("after-commit")
-    job_id, qty, holder, token, attempt, lease_until = taken
-    return Ticket(
-        id=job_id, qty=qty, owner=holder, token=token, attempt=attempt, lease_until=lease_until
-    )
+    return tickets[0]

@@ -5,8 +5,8 @@
 --   :owner     text     identifier of the worker
 --   :now_ms    integer  caller's clock, milliseconds
 --   :lease_ms  integer  longest lease, milliseconds
--- Result     one; id, qty, owner, token, attempt, lease_until
--- Called by  lease.jobs._claim.claim
+-- Result     one; seq, id, qty, owner, token, attempt, lease_until
+-- Called by  lease.jobs._take.take
 -- Plan       PRIMARY KEY
 --
 -- The deadline clips the lease.
@@ -19,4 +19,4 @@ SET
     lease_until = min(:now_ms + :lease_ms, deadline),
     reason = NULL
 WHERE seq = :seq
-RETURNING id, qty, owner, token, attempts AS attempt, lease_until;
+RETURNING seq, id, qty, owner, token, attempts AS attempt, lease_until;

@@ -11,7 +11,7 @@
 --   :now_ms       integer  caller's clock, milliseconds
 --   :delay_ms     integer  delay before the next attempt, milliseconds
 -- Result     optional; status
--- Called by  lease.jobs._finish.finish
+-- Called by  lease.jobs._finish.finish, lease.jobs._settle.settle
 -- Plan       sqlite_autoindex_jobs_1
 --
 -- No row means a stale ticket: the lease or the deadline has ended, or the job has moved on.

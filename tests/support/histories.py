@@ -6,7 +6,6 @@ hold the same rows, and the tree must be sound.
 
 import random
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -14,7 +13,8 @@ from lease import Conflict, jobs
 from lease.db.resources import folder
 from tests.support import shadow
 
-Step = Callable[[], tuple[str, Any, Any]]
+#: What was done, what came of it for real, and what comes of it plainly.
+Told = tuple[str, Any, Any]
 
 # Around the edges of leaves (64 seqs) and of branches (16384), and on both sides of zero.
 SEQS = [
@@ -61,6 +61,21 @@ def upgrade(con: sqlite3.Connection) -> None:
     con.executescript(migration("queue_0003_tree"))
 
 
+def twins(seed: int) -> tuple[sqlite3.Connection, sqlite3.Connection, "History"]:
+    """Return two connections to equal queues, and the history that led there."""
+    history = History(seed)
+    with closing(history):
+        while not history.has_tree or len(history.told) < 40:
+            history.step()
+        image = history.real.serialize()
+    pair = []
+    for _ in range(2):
+        con = sqlite3.connect(":memory:", isolation_level=None)
+        con.deserialize(image)
+        pair.append(con)
+    return pair[0], pair[1], history
+
+
 class Diverged(NamedTuple):
     """Where the two sides first differed."""
 
@@ -77,6 +92,7 @@ class History:
         self.chance = random.Random(seed)
         self.now_ms = self.chance.choice([0, 1000, 10**6])
         self.tickets: list[dict[str, Any]] = []
+        self.told: list[str] = []
         self.real = sqlite3.connect(":memory:", isolation_level=None)
         self.real.executescript(migration("queue_0001_jobs_and_redrives"))
         self.real.executescript(migration("queue_0002_open_jobs"))
@@ -94,7 +110,7 @@ class History:
 
     # The verbs.
 
-    def enqueue(self) -> tuple[str, Any, Any]:
+    def enqueue(self) -> Told:
         event = self._event()
         ttl_ms, budget = self.chance.choice([1, 60, 500, 5000]), self.chance.choice([1, 2, 3])
         try:
@@ -105,7 +121,7 @@ class History:
         expected = shadow.enqueue(self.plain, event, self.now_ms, ttl_ms, budget)
         return f"enqueue({event}, {self.now_ms}, {ttl_ms}, {budget})", found, expected
 
-    def claim(self) -> tuple[str, Any, Any]:
+    def claim(self) -> Told:
         lease_ms = self.chance.choice([1, 50, 600])
         found = jobs.claim(self.real, "w", self.now_ms, lease_ms)
         expected = shadow.claim(self.plain, "w", self.now_ms, lease_ms)
@@ -113,13 +129,13 @@ class History:
             self.tickets.append(expected)
         return f"claim({self.now_ms}, {lease_ms})", found, expected
 
-    def finish(self) -> tuple[str, Any, Any]:
+    def finish(self) -> Told:
         ticket, outcome, delay_ms = self._result()
         found = jobs.finish(self.real, ticket, outcome, self.now_ms, delay_ms)
         expected = shadow.finish(self.plain, ticket, outcome, self.now_ms, delay_ms)
         return f"finish({ticket}, {outcome}, {self.now_ms}, {delay_ms})", found, expected
 
-    def renew(self) -> tuple[str, Any, Any]:
+    def renew(self) -> Told:
         ticket, lease_ms = self._ticket(), self.chance.choice([1, 100, 2000])
         found = jobs.renew(self.real, ticket, self.now_ms, lease_ms)
         expected = shadow.renew(self.plain, ticket, self.now_ms, lease_ms)
@@ -127,7 +143,7 @@ class History:
             self.tickets.append(expected)
         return f"renew({ticket}, {self.now_ms}, {lease_ms})", found, expected
 
-    def redrive(self) -> tuple[str, Any, Any]:
+    def redrive(self) -> Told:
         job_id, ttl_ms = self.chance.choice(IDS), self.chance.choice([1, 60, 5000])
         try:
             jobs.redrive(self.real, job_id, self.now_ms, ttl_ms, "note")
@@ -137,25 +153,66 @@ class History:
         expected = shadow.redrive(self.plain, job_id, self.now_ms, ttl_ms, "note")
         return f"redrive({job_id}, {self.now_ms}, {ttl_ms})", found, expected
 
-    def next_due(self) -> tuple[str, Any, Any]:
+    def enqueue_many(self) -> Told:
+        batch = [self._event() for _ in range(self.chance.choice([0, 1, 3, 8]))]
+        ttl_ms, budget = self.chance.choice([1, 60, 5000]), self.chance.choice([1, 3])
+        found = jobs.enqueue_many(self.real, batch, self.now_ms, ttl_ms, budget)
+        expected = [
+            shadow.enqueue(self.plain, event, self.now_ms, ttl_ms, budget) for event in batch
+        ]
+        return f"enqueue_many({batch}, {self.now_ms}, {ttl_ms}, {budget})", found, expected
+
+    def claim_many(self) -> Told:
+        max_jobs, lease_ms = self.chance.choice([1, 2, 5, 20]), self.chance.choice([1, 50, 600])
+        found = jobs.claim_many(self.real, "w", self.now_ms, max_jobs, lease_ms)
+        expected = self._claims(max_jobs, lease_ms)
+        return f"claim_many({self.now_ms}, {max_jobs}, {lease_ms})", found, expected
+
+    def finish_many(self) -> Told:
+        results = [self._result() for _ in range(self.chance.choice([0, 1, 2, 6]))]
+        found = jobs.finish_many(self.real, results, self.now_ms)
+        expected = [
+            shadow.finish(self.plain, ticket, outcome, self.now_ms, delay_ms)
+            for ticket, outcome, delay_ms in results
+        ]
+        return f"finish_many({results}, {self.now_ms})", found, expected
+
+    def finish_and_claim(self) -> Told:
+        results = [self._result() for _ in range(self.chance.choice([0, 1, 4]))]
+        max_jobs, lease_ms = self.chance.choice([1, 3]), self.chance.choice([1, 50, 600])
+        found = jobs.finish_and_claim(self.real, results, "w", self.now_ms, max_jobs, lease_ms)
+        statuses = [
+            shadow.finish(self.plain, ticket, outcome, self.now_ms, delay_ms)
+            for ticket, outcome, delay_ms in results
+        ]
+        expected = statuses, self._claims(max_jobs, lease_ms)
+        return f"finish_and_claim({results}, {self.now_ms}, {max_jobs})", found, expected
+
+    def _claims(self, max_jobs: int, lease_ms: int) -> list[dict[str, Any]]:
+        claims = [shadow.claim(self.plain, "w", self.now_ms, lease_ms) for _ in range(max_jobs)]
+        tickets = [each for each in claims if each]
+        self.tickets += tickets
+        return tickets
+
+    def next_due(self) -> Told:
         if not self.has_tree:
             return "next_due", None, None
         return "next_due", jobs.next_due(self.real), shadow.next_due(self.plain)
 
     # What others do.
 
-    def tick(self) -> tuple[str, Any, Any]:
+    def tick(self) -> Told:
         step = self.chance.choice([1, 1, 2, 10, 59, 60, 61, 500, 3000, -1, -40, -900])
         self.now_ms = max(0, self.now_ms + step)
         return f"now_ms = {self.now_ms}", None, None
 
-    def outsider(self) -> tuple[str, Any, Any]:
+    def outsider(self) -> Told:
         sql, values = self.chance.choice(
             [self._insert, self._edit, self._edit, self._edit_many, self._move, self._delete]
         )()
         return f"{sql} {values}", *(_run(con, sql, values) for con in (self.real, self.plain))
 
-    def migrate(self) -> tuple[str, Any, Any]:
+    def migrate(self) -> Told:
         if self.has_tree and self.chance.random() < 0.3:
             self.real.executescript(migration("queue_0003_tree.rollback"))
         elif not self.has_tree:
@@ -166,10 +223,12 @@ class History:
         self.has_tree = not self.has_tree
         return f"tree = {self.has_tree}", None, None
 
-    def step(self) -> tuple[str, Any, Any]:
+    def step(self) -> Told:
         """Do one random thing on both sides; return what it was and both answers."""
         (act,) = self.chance.choices(list(WEIGHTS), WEIGHTS.values())
-        return getattr(self, act)()
+        step: Told = getattr(self, act)()
+        self.told.append(step[0])
+        return step
 
     # Chances.
 
@@ -252,6 +311,10 @@ WEIGHTS = {
     "renew": 2,
     "redrive": 1,
     "next_due": 2,
+    "enqueue_many": 1,
+    "claim_many": 2,
+    "finish_many": 2,
+    "finish_and_claim": 2,
     "tick": 6,
     "outsider": 6,
     "migrate": 0.5,
@@ -263,23 +326,20 @@ VERBS = ("enqueue", "claim", "finish", "renew", "redrive", "next_due")
 
 def tell(seed: int, steps: int) -> Diverged | None:
     """Tell one history; return where the two sides differed, or None."""
-    told: list[str] = []
     with closing(History(seed)) as history:
         for _ in range(steps):
             before, changes = shadow.rows(history.real), history.real.total_changes
             step, found, expected = history.step()
-            told.append(step)
             if found != expected:
-                return Diverged(seed, told, found, expected)
+                return Diverged(seed, history.told, found, expected)
             found, expected = shadow.rows(history.real), shadow.rows(history.plain)
             if found != expected:
-                return Diverged(seed, told, found, expected)
+                return Diverged(seed, history.told, found, expected)
             if history.has_tree and (faults := jobs.tree_check(history.real)):
-                return Diverged(seed, told, faults, [])
-            if found == before and step.startswith(VERBS):
-                written = history.real.total_changes - changes
-                if written:
-                    return Diverged(seed, told, f"{written} rows written", "none")
+                return Diverged(seed, history.told, faults, [])
+            written = history.real.total_changes - changes
+            if written and found == before and step.startswith(VERBS):
+                return Diverged(seed, history.told, f"{written} rows written", "none")
     return None
 
 
