@@ -1,6 +1,7 @@
 """The deadline that all reads and writes of a request share."""
 
 import socket
+import ssl
 import threading
 import time
 from contextlib import closing
@@ -107,3 +108,44 @@ def test_backend_reports_a_host_without_addresses(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(httpcore.ConnectError, match="the host has no address"):
         DeadlineBackend(Deadline()).connect_tcp("host", 80)
+
+
+class Stream(httpcore.NetworkStream):
+    """A stream that notes the time-out of each call."""
+
+    def __init__(self) -> None:
+        self.timeouts: list[float | None] = []
+
+    def write(self, _buffer: bytes, timeout: float | None = None) -> None:
+        """Note it."""
+        self.timeouts.append(timeout)
+
+    def start_tls(
+        self, _context: object, _name: str | None = None, timeout: float | None = None
+    ) -> "Stream":
+        """Note it, and go on as the same stream."""
+        self.timeouts.append(timeout)
+        return self
+
+
+def test_stream_gives_each_step_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writing and the TLS handshake draw on the one deadline, and so does the stream after it."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    deadline = Deadline()
+    deadline.start(8)
+    inner = Stream()
+    stream: httpcore.NetworkStream = _network._DeadlineStream(inner, deadline)
+
+    stream.write(b"x", 99)
+    now[0] = 102
+    stream = stream.start_tls(ssl.create_default_context(), "host", 99)
+    now[0] = 105
+    stream.write(b"x")
+    now[0] = 108
+
+    assert inner.timeouts == [8, 6, 3]
+    with pytest.raises(httpcore.WriteTimeout):
+        stream.write(b"x")
+    with pytest.raises(httpcore.ConnectTimeout):
+        stream.start_tls(ssl.create_default_context())

@@ -28,6 +28,16 @@ def test_open_inbox_makes_a_durable_private_file(tmp_path: Path) -> None:
         assert rows(path) == ([], [])
 
 
+def test_open_inbox_puts_its_journal_back(tmp_path: Path) -> None:
+    """A file that was left in another journal mode is set to the one that is promised."""
+    path = tmp_path / "inbox.db"
+    with closing(open_inbox(path)) as con:
+        con.execute("PRAGMA journal_mode = WAL")
+
+    with closing(open_inbox(path)) as con:
+        assert con.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
 def test_open_inbox_keeps_what_is_there(tmp_path: Path) -> None:
     """A current inbox is opened without a byte being written, and still knows its events."""
     path = tmp_path / "inbox.db"
