@@ -1,14 +1,17 @@
 """claim: the sweep, the choice, the lease, the hooks, and what is refused."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lease import Limits
-from lease.worker import claim, enqueue
+from lease.worker import claim, enqueue, open_queue
 from tests.support.queue import (
+    BARE_SCHEMA,
     DEADLINE,
     ERRORS,
     NOW,
@@ -37,6 +40,19 @@ from tests.support.refused import (
     integers,
     table,
 )
+
+
+@pytest.fixture(params=["opened", "bare"])
+def con(request: pytest.FixtureRequest, queue_path: Path) -> Iterator[sqlite3.Connection]:
+    """A queue from open_queue, and one of just the contract's tables; both are claimed alike."""
+    if request.param == "opened":
+        connection = open_queue(queue_path)
+    else:
+        connection = sqlite3.connect(queue_path, isolation_level=None)
+        connection.executescript(BARE_SCHEMA)
+    with closing(connection):
+        yield connection
+
 
 GOOD = {"owner": "worker-b", "now_ms": NOW, "lease_ms": 1000}
 
