@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from lease import checks
-from lease.limits import WIDE
+from lease.limits import CEILING, WIDE
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
@@ -91,6 +91,25 @@ TTL = duration_option(
     "1d",
     WIDE.max_ttl_ms,
     "Time to live; a job that is not done by then is dead.",
+)
+LIMIT = click.option(
+    "--limit",
+    type=whole(1, CEILING),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="Print no more than this.",
+)
+AFTER = click.option(
+    "--after",
+    "after_seq",
+    type=whole(0, CEILING),
+    default=0,
+    metavar="SEQ",
+    help="Begin after the one with this SEQ.",
+)
+NOTE = click.option(
+    "--note", type=identifier, metavar="NAME", required=True, help="The reason, for the audit row."
 )
 ATTEMPTS = click.option(
     "--attempts",

@@ -17,6 +17,7 @@ _COMMANDS = {
     "stats": "queue_files",
     "jobs": "queue_files",
     "redrive": "queue_files",
+    "outbox": "outbox",
     "demo": "demo",
 }
 

@@ -9,11 +9,10 @@ from typing import get_args
 import click
 
 from lease import jobs as verbs
-from lease.cli._arguments import JSON, QUEUE, TTL, identifier, span, whole
+from lease.cli._arguments import AFTER, JSON, LIMIT, NOTE, QUEUE, TTL, identifier, span
 from lease.cli._failures import Failure, blamed_on, shown
 from lease.cli._output import print_json, print_table
 from lease.clock import wall_ms
-from lease.limits import CEILING
 
 _HEADER = ("SEQ", "ID", "QTY", "STATUS", "TRIES", "TOKEN", "NEXT", "DEADLINE", "REASON", "OWNER")
 _NUMBERS = {0, 2, 4, 5}
@@ -72,22 +71,8 @@ def stats(path: str, as_json: bool) -> None:
 @click.command()
 @QUEUE
 @click.option("--status", type=click.Choice(get_args(verbs.Status)), help="Only this state.")
-@click.option(
-    "--limit",
-    type=whole(1, CEILING),
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="Print no more jobs than this.",
-)
-@click.option(
-    "--after",
-    "after_seq",
-    type=whole(0, CEILING),
-    default=0,
-    metavar="SEQ",
-    help="Begin after the job with this SEQ.",
-)
+@LIMIT
+@AFTER
 @JSON
 def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_json: bool) -> None:
     """List the jobs of QUEUE in the order of their intake.
@@ -113,9 +98,7 @@ def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_
 @click.command()
 @QUEUE
 @click.argument("job_id", type=identifier, metavar="ID")
-@click.option(
-    "--note", type=identifier, metavar="NAME", required=True, help="The reason, for the audit row."
-)
+@NOTE
 @TTL
 @JSON
 def redrive(path: str, job_id: str, note: str, ttl_ms: int, as_json: bool) -> None:

@@ -35,7 +35,8 @@ def receive(path: str, host: str, port: int, as_json: bool) -> None:
     """Accept events over HTTP into an inbox file until SIGINT or SIGTERM.
 
     The same id and quantity is one effect, however often it is sent; the same id with another
-    quantity is answered 409. Anybody who can reach the address can send.
+    quantity is answered 409. The path /events takes what 'lease outbox deliver' sends, with type
+    and payload in place of the quantity. Anybody who can reach the address can send.
 
     The keys of --json: url, db.
     """

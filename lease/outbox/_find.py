@@ -1,4 +1,4 @@
-"""Read one record, which is the truth about its event."""
+"""Read one record, which is the truth about its event, and its effect."""
 
 import sqlite3
 
@@ -6,6 +6,7 @@ from lease.db.statements import statement
 from lease.outbox.model import Record
 
 OUTBOX_FIND = statement("outbox_find")
+OUTBOX_DELIVERED = statement("outbox_delivered")
 
 
 def find(con: sqlite3.Connection, record_id: str) -> tuple[Record, str] | None:
@@ -15,3 +16,9 @@ def find(con: sqlite3.Connection, record_id: str) -> tuple[Record, str] | None:
         return None
     event_type, payload_json, state = found
     return Record(id=record_id, event_type=event_type, payload_json=payload_json), state
+
+
+def delivered(con: sqlite3.Connection, record_id: str) -> str | None:
+    """Return the payload that took effect under an id; None if none has."""
+    found = OUTBOX_DELIVERED.optional(con, outbox_id=record_id)
+    return None if found is None else str(found[0])

@@ -50,8 +50,9 @@ def open_outbox(path: StrPath) -> sqlite3.Connection:
     """
     con = connect(path)
     try:
-        make_durable(con, "wal")
+        # First of all a stranger's file is refused, with its settings as they are.
         create_outbox(con)
+        make_durable(con, "wal")
     except BaseException:
         con.close()
         raise

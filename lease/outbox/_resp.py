@@ -108,6 +108,9 @@ class RespQueue:
             return f"no answer within {self._timeout_s:g} s"
         if isinstance(error, InvalidResponse):
             return f"a malformed reply, {error}; is it a server of this kind?"
+        failure = error.__context__
+        if isinstance(failure, OSError) and failure.strerror:
+            return f"the connection failed: {failure.strerror}"
         text = self._printable(str(error))
         return f"{verb} was refused: {text}" if isinstance(error, ResponseError) else text
 

@@ -15,7 +15,9 @@ from lease.errors import AcceleratorError
 DEFAULT_TIMEOUT_S = 3.0
 MAX_POP = 10_000
 
-_PORTS = {"spedo": 6380, "redis": 6379, "valkey": 6379}
+SPEDO_PORT = 6380
+
+_PORTS = {"spedo": SPEDO_PORT, "redis": 6379, "valkey": 6379}
 _SOCKETS = {"redis+unix": "redis", "valkey+unix": "valkey"}
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 

@@ -16,7 +16,7 @@ from lease.cli import _root, main
 from tests.support.cli import Ran, ended, lease, started
 from tests.support.processes import ROOT, environment, run_code
 
-COMMANDS = ["init", "enqueue", "work", "receive", "stats", "jobs", "redrive", "demo"]
+COMMANDS = ["init", "enqueue", "work", "receive", "stats", "jobs", "redrive", "outbox", "demo"]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])

@@ -1,0 +1,19 @@
+"""`lease outbox`: the commands for what applications record."""
+
+import click
+
+from lease.cli.outbox_deliver import deliver
+from lease.cli.outbox_demo import demo
+from lease.cli.outbox_files import pending, prune, redrive, stats
+
+
+@click.group()
+def outbox() -> None:
+    """Deliver what an application has recorded.
+
+    OUTBOX is the application's own database; its settings are left alone.
+    """
+
+
+for _command in (deliver, stats, pending, redrive, prune, demo):
+    outbox.add_command(_command)
