@@ -34,6 +34,7 @@ _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
 _LONG = 80
 _WIDE = 64
 _OUTCOMES = ("ok", "retry", "permanent")
+_JOURNAL_MODES = ("delete", "wal")
 _STATUSES = ("pending", "leased", "done", "dead")
 # A class's own name, past a metaclass that answers otherwise.
 _NAME = type.__dict__["__name__"]
@@ -116,6 +117,12 @@ def outcome(value: object) -> None:
     """Accept the exact name of what a send came to."""
     if type(value) is not str or value not in _OUTCOMES:
         raise ValueError(f"outcome must be 'ok', 'retry' or 'permanent', not {shown(value)}")
+
+
+def journal_mode(value: object) -> None:
+    """Accept the exact name of a journal mode that a queue may have, or None."""
+    if value is not None and (type(value) is not str or value not in _JOURNAL_MODES):
+        raise ValueError(f"journal_mode must be 'delete', 'wal' or None, not {shown(value)}")
 
 
 def status(value: object) -> None:

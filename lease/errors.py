@@ -21,5 +21,9 @@ class UnusableFile(Exception):
     """This file cannot serve as the database asked for; the message says why and what to do."""
 
 
+class WalResetWarning(UserWarning):
+    """This SQLite may damage a file with a write-ahead log; the message says which one does not."""
+
+
 class AcceleratorError(Exception):
     """A transient queue failed; the message says which server and what. No record is lost by it."""

@@ -87,10 +87,10 @@ def test_refuses_stronger_level_too(con: sqlite3.Connection, monkeypatch: pytest
 
 
 def test_reports_user_that_is_in_the_way(con: sqlite3.Connection, tmp_path: Path):
-    """Leaving the write-ahead log takes the file alone; SQLite says so."""
+    """Leaving the write-ahead log takes the file alone; the message says who is in the way."""
     con.execute("PRAGMA journal_mode = WAL")
     with closing(connect(tmp_path / "file.db")) as other:
         assert other.execute("SELECT n FROM made").fetchall() == []
 
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
+        with pytest.raises(UnusableFile, match="others have the file open with journal_mode=wal"):
             make_durable(con, "delete")

@@ -1,0 +1,8 @@
+-- durability_mode: read back the journal mode in force.
+--
+-- Parameters
+--   none
+-- Result     one; journal_mode
+-- Called by  lease.db.durability._mode
+-- Plan       -
+PRAGMA journal_mode;
