@@ -3,11 +3,16 @@
 import os
 import sqlite3
 from contextlib import suppress
+from stat import S_IFREG, S_ISDIR, S_ISREG
+
+from lease.errors import UnusableFile
 
 StrPath = str | os.PathLike[str]
 
 # UPDATE ... RETURNING came with this version.
 OLDEST_SQLITE = (3, 35, 0)
+
+_BESIDE = ("-journal", "-wal", "-shm")
 
 
 def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqlite3.Connection:
@@ -21,6 +26,7 @@ def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqli
 
     Raises:
         ValueError: the path is empty or `:memory:`, which name no file.
+        UnusableFile: the path, or a name that SQLite uses beside it, is a pipe, a device or such.
         sqlite3.OperationalError: the file cannot be opened.
         sqlite3.NotSupportedError: SQLite is too old.
     """
@@ -34,6 +40,7 @@ def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqli
     # Resolved as the system does, links first: `..` behind a link is not the folder before it,
     # and a file that a link only promises would be made by SQLite, for everybody to read.
     name = os.path.realpath(name)
+    _refuse_special(name)
     if create:
         _create_private(name)
     return sqlite3.connect(
@@ -42,6 +49,27 @@ def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqli
         isolation_level=None,
         timeout=timeout_s,
     )
+
+
+def _refuse_special(name: str) -> None:
+    """Refuse what waits for ever when it is opened, as a pipe does, or acts on it, as a device."""
+    mode = _mode(name)
+    if not (S_ISREG(mode) or S_ISDIR(mode)):
+        raise UnusableFile("it is a pipe, a socket or a device; name an ordinary file")
+    for each in _BESIDE:
+        if not S_ISREG(_mode(name + each)):
+            raise UnusableFile(
+                f"{os.path.basename(name)}{each} beside it is no ordinary file; "
+                "find out who made it, and remove it"
+            )
+
+
+def _mode(name: str) -> int:
+    """Return the kind of a file; of one that is missing or out of reach that of an ordinary one."""
+    try:
+        return os.stat(name).st_mode
+    except OSError:
+        return S_IFREG
 
 
 def _create_private(name: str) -> None:

@@ -17,7 +17,9 @@ _SHIPPED = sorted(
 )
 
 
-def migrate(con: sqlite3.Connection, migration_set: str, probe: Statement) -> bool:
+def migrate(
+    con: sqlite3.Connection, migration_set: str, probe: Statement, create: bool = True
+) -> bool:
     """Apply the migrations of a set that the file lacks; return whether there were any.
 
     A current file is only read. Otherwise one `BEGIN IMMEDIATE` and one `COMMIT` hold all of
@@ -28,13 +30,18 @@ def migrate(con: sqlite3.Connection, migration_set: str, probe: Statement) -> bo
         migration_set: `queue`, `outbox` or `inbox`; the prefix of the set's files.
         probe: a statement that names every column of the set, tried before the commit, since
             the file may hold a stranger's tables of the same names.
+        create: False brings up to date only what is there, and adds no set to a stranger's file.
 
     Raises:
         UnusableFile: the file has a migration of the set that this version does not know, or
-            tables of its own that stand in the way; nothing was changed.
+            tables of its own that stand in the way, or, where `create` is False, no tables of
+            the set; nothing was changed.
     """
-    if not missing(con, migration_set):
+    lacking = missing(con, migration_set)
+    if not lacking:
         return False
+    if not create and lacking == _of(migration_set):
+        _require_tables(con, migration_set, probe)
     # yoyo takes longer to import than all the rest; a current file never pays for it.
     from lease.db.apply import apply
 
@@ -45,7 +52,7 @@ def migrate(con: sqlite3.Connection, migration_set: str, probe: Statement) -> bo
                 apply(con, lacking)
                 probe.none(con)
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorname != "SQLITE_ERROR":
+                if not _is_about_sql(error):
                     raise
                 raise UnusableFile(
                     f"the file's own tables are not those of lease ({error}); choose another file"
@@ -60,7 +67,7 @@ def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
         UnusableFile: the file has a migration of the set that this version does not know.
         FileNotFoundError: none of the set was shipped; the installation is incomplete.
     """
-    shipped = [name for name in _SHIPPED if name.startswith(f"{migration_set}_")]
+    shipped = _of(migration_set)
     if not shipped:
         raise FileNotFoundError(
             f"the installed lease package lacks the migrations {migration_set}_*; "
@@ -76,3 +83,24 @@ def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
             "upgrade lease-queue"
         )
     return [name for name in shipped if name not in applied]
+
+
+def _of(migration_set: str) -> list[str]:
+    return [name for name in _SHIPPED if name.startswith(f"{migration_set}_")]
+
+
+def _require_tables(con: sqlite3.Connection, migration_set: str, probe: Statement) -> None:
+    """Accept a file without bookkeeping only if somebody has made the set's tables by hand."""
+    try:
+        probe.none(con)
+    except sqlite3.OperationalError as error:
+        if not _is_about_sql(error):
+            raise
+        raise UnusableFile(
+            f"the file holds no {migration_set} ({error}); choose another file, or create one in it"
+        ) from error
+
+
+def _is_about_sql(error: sqlite3.OperationalError) -> bool:
+    # The driver's own errors, such as that of a text that is no UTF-8, have no code.
+    return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR

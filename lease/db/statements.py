@@ -48,7 +48,11 @@ class Statement(NamedTuple):
         cursor = con.cursor()
         # The connection is borrowed; its owner may have chosen another row shape.
         cursor.row_factory = None
-        return cursor.execute(self.sql, parameters)
+        try:
+            return cursor.execute(self.sql, parameters)
+        except UnicodeDecodeError as error:
+            # A damaged schema is quoted in SQLite's message, which is then no text.
+            raise sqlite3.DatabaseError("the file is damaged: its schema is no UTF-8") from error
 
 
 def parse(file_name: str, text: str) -> Statement:

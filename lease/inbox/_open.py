@@ -27,16 +27,17 @@ def open_inbox(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
     Raises:
         ValueError: the path names no file.
         FileNotFoundError: `create` is False and no ordinary file is there.
-        UnusableFile: the file's tables are a stranger's or from a later version, or the
-            durability asked for could not be had.
+        UnusableFile: the file's tables are a stranger's or from a later version, or there are
+            none and `create` is False, or the durability asked for could not be had.
         sqlite3.Error: the file cannot be opened, is locked for too long, or is no database.
     """
     if not create and not os.path.isfile(path):
         raise FileNotFoundError(f"there is no inbox file at {os.fsdecode(path)!r}")
     con = connect(path, create=create)
     try:
+        # First of all a stranger's file is refused, with its settings as they are.
+        migrate(con, "inbox", INBOX_PROBE, create)
         make_durable(con, "delete")
-        create_inbox(con)
     except BaseException:
         con.close()
         raise

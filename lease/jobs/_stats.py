@@ -3,7 +3,9 @@
 import sqlite3
 from typing import TypedDict
 
+from lease import checks
 from lease.db.statements import statement
+from lease.errors import UnusableFile
 from lease.jobs._due import next_due
 
 STATS_STATES = statement("stats_states")
@@ -42,12 +44,20 @@ def stats(con: sqlite3.Connection) -> Stats:
         The counts; `next_due_ms` is what `next_due` returns. They are read one after the other,
         so that a queue at work may be a few changes apart between them.
 
+    Raises:
+        UnusableFile: a job is in no state that a job can be in.
+
     Hooks: none.
     """
     states = {"pending": 0, "leased": 0, "done": 0, "dead": 0}
     reasons = {"deadline": 0, "exhausted": 0, "permanent": 0}
     claims = 0
     for status, reason, jobs, claimed in STATS_STATES.many(con):
+        if status not in states:
+            raise UnusableFile(
+                f"{jobs} jobs are in the state {checks.shown(status)}, which is none; "
+                "the file is damaged, so go back to a copy"
+            )
         states[status] += jobs
         claims += claimed
         if status == "dead" and reason in reasons:

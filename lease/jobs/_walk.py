@@ -42,7 +42,7 @@ def search(con: sqlite3.Connection, now_ms: int, max_jobs: int) -> Due:
     try:
         buried = CLAIM_OVERDUE.optional(con, now_ms=now_ms) is not None
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
             raise
         return _search_bare(con, now_ms, max_jobs)
     if buried:
