@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -277,6 +278,17 @@ def test_timeout_bounds_the_whole_answer():
         with pytest.raises(AcceleratorError, match=r"no answer within 0\.3 s"):
             client.pop(1)
         assert 0.3 <= time.monotonic() - started < 3
+
+
+def test_timeout_is_seen_between_two_fragments():
+    """A time-out that passes while there is something to read is one all the same."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reader = Reader(0)
+        reader.on_connect(SimpleNamespace(_sock=ours, socket_timeout=0))
+        theirs.sendall(b"+PONG\r\n")
+        with pytest.raises(TimeoutError):
+            reader.read_response()
 
 
 def test_stray_reply_is_taken_for_no_other(spedo: SpedoServer, queue: Any):
