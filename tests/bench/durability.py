@@ -47,14 +47,11 @@ class _Watched(sqlite3.Connection):
             return super().execute("PRAGMA user_version")
         return super().execute(sql, *parameters)
 
-    def note(self) -> None:
-        """Read the setting back, once for each folder."""
-        if self.folder not in _found:
-            _found[self.folder] = setting_of(self)
-
     def close(self) -> None:
-        """Close it; some peers do so after each transaction."""
-        self.note()
+        """Close it, noting its setting: some peers have a connection for each transaction."""
+        if self.folder not in _found and self.total_changes:
+            _found[self.folder] = setting_of(self)
+        _open.discard(self)
         super().close()
 
 
@@ -70,9 +67,10 @@ def watch(folder: Path, setting: Setting | None) -> None:
 
 
 def read_back(folder: Path) -> Setting:
-    """Return the setting that a folder's connections have, or had before they were closed."""
-    for con in [each for each in _open if each.folder == str(folder)]:
-        con.note()
+    """Return the setting of a folder's busiest writer, or of one that has been closed."""
+    writers = [con for con in _open if con.folder == str(folder) and con.total_changes]
+    if writers:
+        return setting_of(max(writers, key=lambda con: con.total_changes))
     return _found[str(folder)]
 
 
