@@ -12,7 +12,7 @@ from lease.outbox import checks
 from lease.outbox._hint import encode
 from lease.outbox._pending import pages
 from lease.outbox._time import iso
-from lease.outbox.accelerator import Accelerator
+from lease.outbox.accelerator import Pushable
 from lease.outbox.model import Record
 
 OUTBOX_DISPATCHED = statement("outbox_dispatched")
@@ -23,7 +23,7 @@ PAGE = 100
 
 def dispatch(
     con: sqlite3.Connection,
-    accelerator: Accelerator,
+    accelerator: Pushable,
     records: Iterable[Record],
     *,
     clock: Clock = wall_ms,
@@ -75,7 +75,7 @@ def dispatch(
 
 def redispatch(
     con: sqlite3.Connection,
-    accelerator: Accelerator,
+    accelerator: Pushable,
     *,
     clock: Clock = wall_ms,
     fault: Fault | None = None,

@@ -22,7 +22,14 @@ _SOCKETS = {"redis+unix": "redis", "valkey+unix": "valkey"}
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 
 
-class Accelerator(Protocol):
+class Pushable(Protocol):
+    """What takes items; each failure is an `AcceleratorError`."""
+
+    def push(self, payload: bytes) -> int:
+        """Append one item; return the queue's length, which is the acknowledgement."""
+
+
+class Accelerator(Pushable, Protocol):
     """What the outbox asks of a transient queue; each failure is an `AcceleratorError`."""
 
     @property
@@ -31,9 +38,6 @@ class Accelerator(Protocol):
 
     def ping(self) -> None:
         """Make sure that the server answers and lets this client in."""
-
-    def push(self, payload: bytes) -> int:
-        """Append one item; return the queue's length, which is the acknowledgement."""
 
     def pop(self, count: int) -> list[bytes]:
         """Remove and return at most `count` items; asked once, never again on a failure."""

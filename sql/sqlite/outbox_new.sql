@@ -3,7 +3,7 @@
 -- Parameters
 --   :max_rows  integer  most records to list
 -- Result     many; id, event_type, payload_json
--- Called by  lease.outbox._relay.due
+-- Called by  lease.outbox._relay.new
 -- Plan       outbox_due_idx
 SELECT
     id,

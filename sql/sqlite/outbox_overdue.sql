@@ -4,7 +4,7 @@
 --   :before    text     last push at or before this, UTC, ISO 8601
 --   :max_rows  integer  most records to list
 -- Result     many; id, event_type, payload_json
--- Called by  lease.outbox._relay.due
+-- Called by  lease.outbox._relay.overdue
 -- Plan       outbox_due_idx
 --
 -- Times compare as text: every one that lease writes has the same length and zone.

@@ -7,7 +7,7 @@ import pytest
 
 from lease.outbox import create_outbox, pending, record
 from lease.outbox._pending import pages
-from lease.outbox._relay import due
+from lease.outbox._relay import new, overdue
 from tests.support.refused import integers
 
 
@@ -123,7 +123,8 @@ def steps(con: sqlite3.Connection, read: Any) -> int:
         pytest.param(pending, id="pending"),
         pytest.param(lambda con: pending(con, limit=2), id="limit"),
         pytest.param(lambda con: list(pages(con, 1)), id="pages"),
-        pytest.param(lambda con: due(con, 10**12, 1, 100), id="due"),
+        pytest.param(lambda con: new(con, 100), id="new"),
+        pytest.param(lambda con: overdue(con, 10**12, 100), id="overdue"),
     ],
 )
 def test_pending_passes_over_a_million_processed(

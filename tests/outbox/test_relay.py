@@ -156,7 +156,7 @@ def test_relay_waits_for_a_locked_database(
     record(box, "made", 1)
     with writing(outbox_path) as other:
         stop = Script(lambda: other.execute("ROLLBACK"))
-        assert relay(box, queue, stop) == 1
+        assert relay(box, queue, stop) == 2
     assert caplog.messages == ["database is locked; the records stay pending and are tried again"]
     assert len(queue.pop(9)) == 2
     assert len(stop.waits) == 2
@@ -178,6 +178,45 @@ def test_relay_only_reads_when_idle(box: sqlite3.Connection, outbox_path: Path, 
     with unchanged(box, outbox_path):
         assert relay(box, queue, stop, poll_ms=250) == 0
     assert stop.waits == [0.25] * 3
+
+
+@pytest.mark.parametrize(("length", "pushes"), [(7, 6), (8, 4)])
+def test_relay_holds_copies_back_from_a_long_queue(
+    box: sqlite3.Connection, queue: LocalQueue, clock: Clock, length: int, pushes: int
+):
+    """Where nobody pops, one overdue record goes out in that time, and not all of them."""
+    for n in range(3):
+        record(box, "made", n, id=f"r-{n}")
+    relay(box, queue, Script(), clock=clock)
+    assert len(queue.pop(9)) == 3
+    for _ in range(length - 1):
+        queue.push(b"x")
+    clock.now_ms += 30_000
+    stop = Script(no_step, no_step)
+
+    relay(box, queue, stop, max_queue=7, clock=clock)
+    assert sum(row["dispatch_count"] for row in rows(box)) == pushes
+
+
+def test_relay_lets_copies_go_when_the_queue_is_short(
+    box: sqlite3.Connection, queue: LocalQueue, clock: Clock
+):
+    """What was held back goes out in its time; new records are never held back."""
+    for n in range(3):
+        record(box, "made", n, id=f"r-{n}")
+    relay(box, queue, Script(), clock=clock)
+    clock.now_ms += 30_000
+
+    def recorded() -> None:
+        clock.now_ms += 29_999
+        record(box, "made", 3, id="r-3")
+
+    def drained() -> None:
+        queue.close()
+        clock.now_ms += 30_000
+
+    relay(box, queue, Script(recorded, drained), max_queue=3, clock=clock)
+    assert [row["dispatch_count"] for row in rows(box)] == [3, 2, 2, 2]
 
 
 def test_relay_that_is_stopped_does_nothing(box: sqlite3.Connection, queue: LocalQueue):
@@ -223,6 +262,7 @@ def table(**arguments: Any) -> list[Any]:
         redispatch_after_ms=integers(1, 86_400_000),
         poll_ms=integers(1, 86_400_000),
         max_rows=integers(1, 2**31 - 1),
+        max_queue=integers(1, 2**31 - 1),
     ),
 )
 def test_relay_refuses(box: sqlite3.Connection, queue: LocalQueue, argument: str, value: Any):
@@ -231,7 +271,7 @@ def test_relay_refuses(box: sqlite3.Connection, queue: LocalQueue, argument: str
         relay(box, queue, Script(), **{argument: value})
 
 
-@pytest.mark.parametrize("now", integers(0, 2**62))
+@pytest.mark.parametrize("now", integers(0, 253_402_300_799_999))
 def test_relay_refuses_clock(box: sqlite3.Connection, queue: LocalQueue, now: Any):
     """A reading that is no instant ends the relay."""
     with pytest.raises(ValueError, match=r"clock\(\) must be an int"):
