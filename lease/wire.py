@@ -1,6 +1,7 @@
 """The JSON of events, written in one way and read so strictly that no two readers read it apart."""
 
 import json
+from math import isfinite
 from typing import NoReturn
 
 from lease.checks import shown
@@ -8,6 +9,9 @@ from lease.limits import MAX_PAYLOAD_BYTES
 
 # No number of ours has more digits; far longer ones cost more to read than to refuse.
 _MAX_DIGITS = 32
+
+# Far below what any part of the way can take, wherever in its stack it reads or writes.
+_MAX_DEPTH = 256
 
 
 def parse(text: bytes) -> object:
@@ -25,6 +29,7 @@ def parse(text: bytes) -> object:
             text.decode("utf-8"),
             object_pairs_hook=_object,
             parse_int=_integer,
+            parse_float=_finite,
             parse_constant=_refuse_constant,
         )
     except UnicodeDecodeError as error:
@@ -45,14 +50,12 @@ def canonical(payload: object) -> str:
         ValueError: the payload is not what a JSON document can hold, or too long.
     """
     try:
-        _require_plain(payload)
+        _require_plain(payload, _MAX_DEPTH)
         text = json.dumps(
             payload, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
         )
         encoded = text.encode()
         parse(encoded)
-    except RecursionError:
-        raise ValueError("payload must not be nested this deeply or contain itself") from None
     except ValueError as error:
         raise ValueError(f"payload must be JSON: {error}") from None
     if len(encoded) > MAX_PAYLOAD_BYTES:
@@ -62,15 +65,17 @@ def canonical(payload: object) -> str:
     return text
 
 
-def _require_plain(value: object) -> None:
+def _require_plain(value: object, depth: int) -> None:
+    if depth < 0:
+        raise ValueError(f"it is nested over {_MAX_DEPTH} deep, or contains itself")
     if type(value) is dict:
         for key, item in value.items():
             if type(key) is not str:
                 raise ValueError(f"a key is {shown(key)}, not a str")
-            _require_plain(item)
+            _require_plain(item, depth - 1)
     elif type(value) is list:
         for item in value:
-            _require_plain(item)
+            _require_plain(item, depth - 1)
     elif type(value) not in (str, int, float, bool, type(None)):
         raise ValueError(f"it holds {shown(value)}")
 
@@ -86,6 +91,13 @@ def _integer(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
         raise ValueError(f"the JSON has a number of {len(digits)} digits")
     return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("the JSON has a number that is not finite")
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:

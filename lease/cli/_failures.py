@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from stat import S_ISDIR, S_ISREG
 
 import click
 
@@ -13,12 +14,16 @@ from lease.errors import UnusableFile
 
 _PRIMARY = 0xFF
 _ADVICE = {
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder is there and writable",
+    sqlite3.SQLITE_CANTOPEN: (
+        "cannot be opened; check its rights, and that its folder is there and writable"
+    ),
     sqlite3.SQLITE_NOTADB: "is no SQLite database; choose another file",
     sqlite3.SQLITE_READONLY: "may only be read; check the rights on the file and its folder",
     sqlite3.SQLITE_CORRUPT: "is damaged; go back to a copy",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
     sqlite3.SQLITE_PERM: "may not be opened; check its rights",
+    sqlite3.SQLITE_IOERR: "cannot be read or written; check its disk, and try again",
+    sqlite3.SQLITE_CONSTRAINT: "contradicts itself and may be damaged; go back to a copy",
 }
 
 
@@ -34,10 +39,7 @@ def blamed_on(path: StrPath) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        name = shown(path)
-        raise Failure(
-            f"there is no queue file at {name}; create it with: lease init {name}"
-        ) from error
+        raise Failure(_absence(path, error)) from error
     except UnusableFile as error:
         raise Failure(f"{shown(path)}: {error}") from error
     except sqlite3.Error as error:
@@ -61,6 +63,22 @@ def shown(path: StrPath) -> str:
     """Return a path as text that any terminal can show on one line."""
     text = os.fsencode(path).decode(errors="replace")
     return text if text.isprintable() else repr(text)
+
+
+def _absence(path: StrPath, error: FileNotFoundError) -> str:
+    """Tell a file that is missing from something else in its place, or in the way."""
+    name = shown(path)
+    try:
+        mode = os.stat(path).st_mode
+    except PermissionError:
+        return f"{name} cannot be reached; check the rights on its folder"
+    except OSError:
+        return f"there is no queue file at {name}; create it with: lease init {name}"
+    if S_ISDIR(mode):
+        return f"{name} is a folder; name a file"
+    if S_ISREG(mode):
+        return str(error)
+    return f"{name} is a pipe, a socket or a device; name an ordinary file"
 
 
 def _advice(path: StrPath, error: sqlite3.Error) -> str:

@@ -1,4 +1,4 @@
-"""Tables and JSON on stdout."""
+"""Tables and JSON on stdout, of whatever a file holds."""
 
 import json
 from collections.abc import Sequence
@@ -7,21 +7,30 @@ import click
 
 
 def print_json(value: object) -> None:
-    """Print a value as one line of JSON in ASCII."""
-    click.echo(json.dumps(value))
+    """Print a value as one line of JSON in ASCII; bytes, which JSON has none of, as Python does."""
+    click.echo(json.dumps(value, default=repr))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> None:
+def printable(value: object) -> str:
+    """Return a value as text of which no character steers a terminal."""
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], right: set[int]) -> None:
     """Print rows under a header, each column as wide as it needs to be.
 
     Args:
         header: the names of the columns.
-        rows: the cells.
+        rows: the cells; each is made printable.
         right: positions of the columns that hold numbers.
     """
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     click.secho(_line(header, widths, right), bold=True)
-    for row in rows:
+    for row in lines:
         click.echo(_line(row, widths, right))
 
 

@@ -8,6 +8,7 @@ from typing import Self, TextIO
 import click
 
 from lease.cli._arguments import span
+from lease.cli._output import printable
 from lease.dispatcher import Result
 
 # A receiver that is down fails every job alike; one line in this time says so.
@@ -85,7 +86,7 @@ class Progress:
         self._error, self._error_s, self._alike = error, now_s, 0
 
     def _say(self, line: str) -> None:
-        self._write(f"{_CLEAR if self._is_terminal else ''}{line}\n")
+        self._write(f"{_CLEAR if self._is_terminal else ''}{printable(line)}\n")
         self._drawn_s = 0.0
 
     def _draw(self, state: str, *, now: bool = False) -> None:

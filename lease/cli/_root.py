@@ -7,6 +7,7 @@ from importlib import import_module
 import click
 
 from lease import __version__
+from lease.cli._output import printable
 
 # A command is the function of its name in this module of `lease.cli`, in the order of the help.
 _COMMANDS = {
@@ -74,7 +75,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"lease: {' '.join(message.split())}", err=True)
+    click.echo(f"lease: {printable(' '.join(message.split()))}", err=True)
     return code
 
 

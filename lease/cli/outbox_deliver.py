@@ -20,7 +20,7 @@ from lease.cli._arguments import (
     random_owner,
 )
 from lease.cli._failures import needs_extra
-from lease.cli._output import print_json
+from lease.cli._output import print_json, printable
 from lease.cli._signals import stopped_by_signals
 from lease.cli.outbox_files import OUTBOX, QUEUE, opened
 from lease.cli.queue_files import opened as opened_queue
@@ -109,4 +109,5 @@ def deliver(
 def _tell(result: verbs.Delivered) -> None:
     """Tell a send that did not succeed on stderr."""
     if result.status != "done":
-        click.echo(f"{result.id}: {result.error or _STALE}; its job is {result.status}", err=True)
+        line = f"{result.id}: {result.error or _STALE}; its job is {result.status}"
+        click.echo(printable(line), err=True)

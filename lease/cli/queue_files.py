@@ -22,7 +22,7 @@ _PAGE = 1000
 @contextmanager
 def opened(path: str) -> Iterator[Connection]:
     """Open an existing queue for a block, and tell its faults in one line."""
-    with blamed_on(path), closing(verbs.open_queue(path, create=False)) as con:
+    with blamed_on(path), closing(verbs.open_queue(path, create=False, journal_mode=None)) as con:
         yield con
 
 
@@ -35,7 +35,7 @@ def init(path: str) -> None:
     """
     existed = os.path.lexists(path)
     with blamed_on(path):
-        verbs.open_queue(path).close()
+        verbs.open_queue(path, journal_mode=None).close()
     click.echo(f"{shown(path)} is {'ready' if existed else 'a new queue'}")
 
 
@@ -123,16 +123,16 @@ def _page(
     return verbs.list_jobs(con, status, after_seq=after_seq, max_jobs=min(limit, _PAGE))
 
 
-def _row(job: verbs.Job) -> tuple[str, ...]:
+def _row(job: verbs.Job) -> tuple[object, ...]:
     is_open = job["status"] in ("pending", "leased")
     next_ms = job["available_at"] if job["status"] == "pending" else job["lease_until"]
     return (
-        str(job["seq"]),
+        job["seq"],
         job["id"],
-        str(job["qty"]),
+        job["qty"],
         job["status"],
         f"{job['attempts']}/{job['max_attempts']}",
-        str(job["token"]),
+        job["token"],
         _when(next_ms) if is_open and next_ms is not None else "-",
         _when(job["deadline"]) if is_open else "-",
         job["reason"] or "-",
@@ -140,7 +140,9 @@ def _row(job: verbs.Job) -> tuple[str, ...]:
     )
 
 
-def _when(instant_ms: int) -> str:
-    """Return an instant as it is seen from now."""
+def _when(instant_ms: object) -> str:
+    """Return an instant as it is seen from now, or what a stranger has put in its place."""
+    if type(instant_ms) is not int:
+        return str(instant_ms)
     ahead_ms = instant_ms - wall_ms()
     return f"in {span(ahead_ms)}" if ahead_ms > 0 else "now"

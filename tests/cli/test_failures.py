@@ -30,14 +30,16 @@ def sqlite_error(name: str) -> sqlite3.Error:
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("SQLITE_CANTOPEN", "q.db cannot be opened; check that its folder is there and writable"),
+        ("SQLITE_CANTOPEN", "q.db cannot be opened; check its rights, and that its folder is"),
         ("SQLITE_NOTADB", "q.db is no SQLite database; choose another file"),
         ("SQLITE_READONLY", "q.db may only be read; check the rights on the file and its folder"),
         ("SQLITE_READONLY_DIRECTORY", "q.db may only be read; check the rights "),
         ("SQLITE_CORRUPT", "q.db is damaged; go back to a copy"),
         ("SQLITE_FULL", "q.db cannot grow: the disk is full; make room"),
         ("SQLITE_PERM", "q.db may not be opened; check its rights"),
-        ("SQLITE_IOERR", "q.db failed: SQLite's own words on SQLITE_IOERR"),
+        ("SQLITE_IOERR", "q.db cannot be read or written; check its disk, and try again"),
+        ("SQLITE_CONSTRAINT_UNIQUE", "q.db contradicts itself and may be damaged; go back to "),
+        ("SQLITE_SCHEMA", "q.db failed: SQLite's own words on SQLITE_SCHEMA"),
     ],
 )
 def test_blamed_on_gives_advice_for_what_sqlite_reports(name: str, advice: str) -> None:
@@ -149,7 +151,10 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     assert lease("init", path) == (
         1,
         "",
-        f"lease: {path} cannot be opened; check that its folder is there and writable\n",
+        (
+            f"lease: {path} cannot be opened; check its rights, and that its folder is there and "
+            "writable\n"
+        ),
     )
 
 
