@@ -165,7 +165,9 @@ class Dispatcher:
         self._pid = os.getpid()
         self._tally.clear()
         with suppress(_StoppedError):
-            con = self._patiently(lambda: jobs.open_queue(self._path, create=False), until)
+            con = self._patiently(
+                lambda: jobs.open_queue(self._path, create=False, journal_mode=None), until
+            )
             try:
                 self._deliver(con, until)
             finally:
