@@ -15,8 +15,10 @@ import pytest
 from lease import UnusableFile, jobs, worker
 from lease.db import durability
 from lease.db.durability import has_wal_reset_fault
+from lease.dispatcher import Dispatcher
 from lease.errors import WalResetWarning
 from lease.jobs import _open, claim, enqueue, finish, open_queue
+from tests.support.cli import lease
 from tests.support.layouts import PACKAGE
 from tests.support.queue import NOW, content, put_pending, reading
 
@@ -237,6 +239,18 @@ def test_killed_worker_leaves_its_commits_in_the_log(queue_path: Path) -> None:
         with closing(open_queue(path, journal_mode=None)) as con:
             assert settings(con) == ("wal", 2)
             assert con.execute("SELECT status FROM jobs").fetchall() == [(status,)]
+
+
+@quiet
+def test_workers_and_commands_keep_the_log(queue_path: Path) -> None:
+    """Neither a worker nor a command that looks at a queue takes its log away."""
+    make(queue_path, "wal")
+
+    Dispatcher(queue_path, lambda _event: True, owner="w", clock=lambda: NOW).run("drained")
+    assert mode_of(queue_path) == "wal"
+    for command in (["init"], ["stats"], ["jobs"]):
+        assert lease(*command, queue_path).code == 0
+        assert mode_of(queue_path) == "wal"
 
 
 # The fault of SQLite.
