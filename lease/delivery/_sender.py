@@ -52,8 +52,8 @@ class HttpSender:
     Args:
         url: where to post, `http` or `https`; a user and password in it are sent as Basic
             authentication and appear in no message.
-        timeout_s: longest time for a whole send from the first address tried to the end of the
-            answer, seconds above 0 up to a day. Keep it below the lease.
+        timeout_s: longest time for a whole send, seconds above 0 up to a day. Keep it below the
+            lease. Only the system's look-up of the host's name may outlast it.
 
     Raises:
         ValueError: an argument is not of its exact type, not a URL, or out of range.

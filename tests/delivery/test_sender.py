@@ -173,6 +173,7 @@ BROKEN = {
     "nothing": b"",
     "half-a-status-line": b"HTTP/1.1 2",
     "no-http": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "long-garbage": b"SSH-" + b"x" * 5000 + b"\r\n\r\n",
     "half-a-header": b"HTTP/1.1 200 OK\r\nContent-Le",
     "half-a-body": answer("200 OK", ACK)[:-1],
     "length-twice": answer("200 OK", ACK, "Content-Length: 1"),
@@ -328,6 +329,21 @@ def test_sender_uses_a_connection_again() -> None:
         with pytest.raises(Permanent):
             send(EVENT)
         assert send(EVENT) is True
+
+
+def test_sender_closes_its_connections() -> None:
+    """Leaving the `with` block hangs up, though the sender itself is still there."""
+
+    def handle(sock: socket.socket) -> None:
+        request_of(sock)
+        sock.sendall(answer("200 OK", ACK))
+        assert sock.recv(1) == b""
+
+    with server(handle) as url:
+        send = HttpSender(url)
+        with send as entered:
+            assert entered is send
+            assert send(EVENT) is True
 
 
 def test_sender_opens_a_new_connection_for_one_that_was_closed() -> None:
