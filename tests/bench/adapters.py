@@ -21,7 +21,7 @@ from tests.bench.durability import (
     setting_of,
     watch,
 )
-from tests.bench.files import NOW, OWNER
+from tests.bench.files import NOW, OWNER, opened
 
 _RATE = 10**9
 
@@ -87,11 +87,8 @@ class Lease(Peer):
     unique = ("id",)
 
     def _open(self, folder: Path) -> None:
-        self._con = jobs.open_queue(folder / self.file)
-        if self.asked == WAL_FULL:
-            self._con.execute("PRAGMA journal_mode = WAL").fetchone()
-        if self.asked == DELETE_OFF:
-            self._con.execute("PRAGMA synchronous = OFF")
+        setting = self.asked or DELETE_FULL
+        self._con = opened(folder / self.file, setting.journal_mode, setting.synchronous)
 
     def put(self, number: int) -> object:
         return jobs.enqueue(self._con, payload(number), NOW, 60_000)

@@ -2,7 +2,7 @@
 
 import sqlite3
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lease import jobs
 
@@ -77,9 +77,12 @@ SHAPES = (
 )
 
 
-def opened(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
-    """Open a queue, with its durability or without, to see the algorithm alone."""
-    con = jobs.open_queue(path)
+def opened(
+    path: Path, journal_mode: str = "DELETE", synchronous: str = "FULL"
+) -> sqlite3.Connection:
+    """Open a queue, with its durability, or without it to see the algorithm alone."""
+    mode: Literal["wal", "delete"] = "wal" if journal_mode == "WAL" else "delete"
+    con = jobs.open_queue(path, journal_mode=mode)
     con.execute(f"PRAGMA synchronous = {synchronous}")
     return con
 

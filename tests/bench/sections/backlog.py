@@ -39,7 +39,9 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
             with closing(small), closing(large):
                 cases = {"small": small, "large": large, "ours": ours}
                 samples = interleaved(
-                    [_claims(name, peer) for name, peer in cases.items()], scale.rounds
+                    [_claims(name, peer) for name, peer in cases.items()],
+                    scale.rounds,
+                    max(1, scale.turns // 5),
                 )
                 grows = median(samples.ratios("large", "small")) > _GROWS
                 setting = large.setting()

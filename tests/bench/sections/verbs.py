@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lease import jobs
 from tests.bench import files
+from tests.bench.durability import DELETE_FULL, DELETE_OFF, WAL_FULL, Setting
 from tests.bench.files import NOW, OWNER
 from tests.bench.floor import Floor
 from tests.bench.rounds import interleaved, timed
@@ -19,34 +20,35 @@ _VERBS = ("enqueue", "claim", "renew", "finish", "redrive")
 
 
 def run(scale: Scale, folder: Path) -> Iterator[Row]:
-    """Measure the verbs at DELETE + FULL, then at OFF."""
-    yield from _at(scale, folder, "FULL", scale.turns, 1)
-    yield from _at(scale, folder, "OFF", 1, scale.chunk)
+    """Measure the verbs durable, by either journal, and with synchronous off."""
+    for setting in (DELETE_FULL, WAL_FULL, DELETE_OFF):
+        yield from _at(setting, scale, folder)
 
 
-def _at(scale: Scale, folder: Path, level: str, turns: int, chunk: int) -> Iterator[Row]:
-    floor = Floor(folder / f"floor-{level}.db", "DELETE", level)
+def _at(setting: Setting, scale: Scale, folder: Path) -> Iterator[Row]:
+    turns, chunk = (1, scale.chunk) if setting == DELETE_OFF else (scale.turns, 1)
+    floor = Floor(folder / f"floor {setting}.db", *setting)
     with (
         closing(floor.con),
-        closing(files.opened(folder / f"plain-{level}.db", synchronous=level)) as plain,
-        closing(files.opened(folder / f"verbs-{level}.db", synchronous=level)) as con,
+        closing(files.opened(folder / f"plain {setting}.db", *setting)) as plain,
+        closing(files.opened(folder / f"verbs {setting}.db", *setting)) as con,
     ):
         cases = (floor.twice, Deliveries(plain, " before it"), Verbs(con))
         samples = interleaved(cases, scale.rounds, turns, chunk)
-    yield Row(f"the smallest transaction, {level}", samples.of("transaction", 1e6))
+    yield Row(f"the smallest transaction, {setting}", samples.of("transaction", 1e6))
     for verb in _VERBS:
         yield Row(
-            f"{verb}, {level}",
+            f"{verb}, {setting}",
             samples.of(verb, 1e6),
             ratios=samples.ratios(verb, "transaction"),
             to="the smallest transaction",
         )
     yield Row(
-        f"claim + finish, {level}",
+        f"claim + finish, {setting}",
         samples.of("claim + finish", 1e6),
         ratios=samples.ratios("claim + finish", "two transactions"),
         to="two of the smallest",
-        target=TWO_TRANSACTIONS if level == "FULL" else None,
+        target=TWO_TRANSACTIONS if setting == DELETE_FULL else None,
     )
 
 
