@@ -8,6 +8,9 @@ so what it does in one state is remembered for all states that differ in nothing
 are tried on every step, and the first trace that breaks one is a shortest one.
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 from tests.proof.laboratory import Laboratory
@@ -41,11 +44,16 @@ Way = Edge | str
 class Broken(AssertionError):
     """A rule does not hold; carries its name and a shortest way to it."""
 
-    def __init__(self, violation: Violation, way: list[str]) -> None:
-        self.rule = violation.rule
-        self.trace = way
-        steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(way, 1))
-        super().__init__(f"{self.rule} is broken by step {len(way)}:\n{steps}\n  {violation}")
+    def __init__(self, rule: str, trace: list[str], detail: str) -> None:
+        super().__init__(rule, trace, detail)
+        self.rule = rule
+        self.trace = trace
+        self._detail = detail
+
+    def __str__(self) -> str:
+        """Write the trace, one step a line."""
+        steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(self.trace, 1))
+        return f"{self.rule} is broken by step {len(self.trace)}:\n{steps}\n  {self._detail}"
 
 
 class Explored(NamedTuple):
@@ -76,33 +84,49 @@ class Explorer:
         self._laboratory = Laboratory(store)
         self._rows = _Numbered()
         self._held = _Numbered()
-        self._edges: dict[tuple[int, int, object], tuple[list[Edge], int]] = {}
+        self._transitions = 0
+        self._edges: dict[tuple[int, int, Held], tuple[list[Edge], int]] = {}
         self._start: State = (self._rows.number(store.now), 0, self._held.number(()))
         self._found: dict[State, tuple[State, Way] | None] = {self._start: None}
 
-    def run(self, depth: int) -> Explored:
-        """Explore to a depth, or until no state is left.
+    def run(self, depth: int, most_states: int = sys.maxsize) -> Explored:
+        """Explore to a depth, or until no state is left, or until so many are known.
 
         Raises:
             Broken: a rule does not hold.
         """
-        layer, transitions, reached = [self._start], 0, 0
+        layer, reached = [self._start], 0
         while layer and reached < depth:
             after: list[State] = []
-            for state in layer:
-                try:
-                    ways, count = self._leaving(state)
-                except Violation as violation:
-                    raise Broken(violation, [*self._path(state), str(violation.step)]) from None
-                transitions += count
-                for way, there in ways:
-                    if there not in self._found:
-                        self._found[there] = (state, way)
-                        after.append(there)
+            if not self._expand(layer, after, most_states):
+                break
             layer = after
             reached += 1
-        verbs, crashes = self._laboratory.verbs, self._laboratory.crashes
-        return Explored(len(self._found), transitions, verbs, crashes, reached, not layer)
+        return Explored(
+            states=len(self._found),
+            transitions=self._transitions,
+            verbs=self._laboratory.verbs,
+            crashes=self._laboratory.crashes,
+            depth=reached,
+            complete=not layer,
+        )
+
+    def _expand(self, layer: list[State], after: list[State], most_states: int) -> bool:
+        """Take every step out of a layer; return whether that was possible for all of it."""
+        for state in layer:
+            if len(self._found) >= most_states:
+                return False
+            try:
+                ways, count = self._leaving(state)
+            except Violation as violation:
+                trace = [*self._path(state), str(violation.step)]
+                raise Broken(violation.rule, trace, str(violation)) from None
+            self._transitions += count
+            for way, there in ways:
+                if there not in self._found:
+                    self._found[there] = (state, way)
+                    after.append(there)
+        return True
 
     def snapshots(self) -> list[Snapshot]:
         """Return the rows of every state that was found, equal ones once."""
@@ -124,11 +148,20 @@ class Explorer:
             (reading, (rows, then_ms, held)) for reading, then_ms in self._world.clock(now_ms)
         ]
         count = len(ways)
-        for ticket in (None, *self._held.values[held]):
-            edges, taken = self._edges_of(rows, now_ms, ticket)
+        for tickets in self._bearers(self._held.values[held]):
+            edges, taken = self._edges_of(rows, now_ms, tickets)
             count += taken
             ways += [(edge, (edge.rows, now_ms, self._handed(held, edge))) for edge in edges]
         return ways, count
+
+    def _bearers(self, held: Held) -> Iterator[Held]:
+        """Yield what a step may present: no ticket, each one, and the newest of each job."""
+        yield ()
+        for ticket in held:
+            yield (ticket,)
+        newest = tuple({ticket[0]: ticket for ticket in reversed(held)}.values())
+        if len(newest) > 1:
+            yield newest
 
     def _handed(self, held: int, edge: Edge) -> int:
         if not edge.tickets or not edge.delivered:
@@ -136,17 +169,18 @@ class Explorer:
         most = self._world.kept_tickets
         return self._held.number(keep(self._held.values[held], edge.tickets, most))
 
-    def _edges_of(
-        self, rows: int, now_ms: int, fields: tuple[Any, ...] | None
-    ) -> tuple[list[Edge], int]:
-        """Take the steps of one ticket, or those that need none, once for all states alike."""
-        key = (rows, now_ms, fields)
+    def _edges_of(self, rows: int, now_ms: int, held: Held) -> tuple[list[Edge], int]:
+        """Take the steps that present these tickets, once for all states alike."""
+        key = (rows, now_ms, held)
         if key not in self._edges:
             before = self._laboratory.verbs
-            if fields is None:
+            tickets = tuple(map(ticket_from, held))
+            if not tickets:
                 steps = self._world.steps(self._rows.values[rows].book, now_ms)
+            elif len(tickets) == 1:
+                steps = self._world.steps_with(tickets[0], now_ms)
             else:
-                steps = self._world.steps_with(ticket_from(fields), now_ms)
+                steps = self._world.steps_together(tickets, now_ms)
             edges = [edge for step in steps for edge in self._edges_by(rows, step)]
             self._edges[key] = (edges, self._laboratory.verbs - before)
         return self._edges[key]
@@ -164,6 +198,12 @@ class Explorer:
 
 def _frozen(tickets: list[Ticket]) -> Held:
     return tuple(tuple(ticket.values()) for ticket in tickets)
+
+
+def explore(world: World, last_seq: int, depth: int, most_states: int = sys.maxsize) -> Explored:
+    """Explore a world on a new database, its first job numbered after `last_seq`."""
+    with closing(Store(last_seq)) as store:
+        return Explorer(world, store).run(depth, most_states)
 
 
 class _Numbered:

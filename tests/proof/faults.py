@@ -17,9 +17,59 @@ class Fault(NamedTuple):
     old: str
     new: str
     rule: str
+    #: Whether a batch is needed to see it; a world without batches is searched faster.
+    batch: bool = False
 
 
 FAULTS = (
+    Fault(
+        "a repeated intake in a batch finds nothing",
+        "enqueue_many_find",
+        "jobs.id = wanted.value",
+        "jobs.id = wanted.value AND jobs.status = 'pending'",
+        "no_other_error",
+        batch=True,
+    ),
+    Fault(
+        "a new job of a batch has a token",
+        "enqueue_many_insert",
+        "0 AS token",
+        "1 AS token",
+        "token_rises",
+        batch=True,
+    ),
+    Fault(
+        "a claim of several keeps the tokens",
+        "claim_many_take",
+        "token = token + 1",
+        "token = max(token, 1)",
+        "token_rises",
+        batch=True,
+    ),
+    Fault(
+        "a finish of several is in time at the very end of the lease",
+        "finish_many_find",
+        "jobs.lease_until > :now_ms",
+        "jobs.lease_until >= :now_ms",
+        "only_the_holder",
+        batch=True,
+    ),
+    Fault(
+        "a finish of several settles only the last",
+        "finish_many_settle",
+        "jobs.seq = result.seq",
+        "jobs.seq = result.seq AND jobs.seq = (SELECT max(seq) FROM jobs)",
+        "as_the_contract_says",
+        batch=True,
+    ),
+    Fault(
+        "a finish of several grants a retry beyond the budget",
+        "finish_many_settle",
+        "WHEN jobs.attempts >= jobs.max_attempts THEN 'dead'",
+        "WHEN jobs.attempts > jobs.max_attempts THEN 'dead'",
+        "one_state",
+        batch=True,
+    ),
     Fault(
         "a repeated intake finds nothing",
         "enqueue_find",

@@ -120,10 +120,54 @@ class QueueMachine(RuleBasedStateMachine):
             "renew", ticket=self._ticket(data, altered), now_ms=self._now_ms, lease_ms=lease_ms
         )
 
+    @rule(events=st.lists(EVENTS, max_size=4), ttl_ms=DURATIONS, max_attempts=st.integers(1, 3))
+    def enqueue_many(self, events: list[dict[str, Any]], ttl_ms: int, max_attempts: int) -> None:
+        """An application sends several jobs in, perhaps one of them twice."""
+        self._take(
+            "enqueue_many",
+            events=events,
+            now_ms=self._now_ms,
+            ttl_ms=ttl_ms,
+            max_attempts=max_attempts,
+        )
+
+    @rule(owner=OWNERS, max_jobs=st.integers(1, 3), lease_ms=DURATIONS)
+    def claim_many(self, owner: str, max_jobs: int, lease_ms: int) -> None:
+        """A worker asks for several jobs."""
+        self._take(
+            "claim_many", owner=owner, now_ms=self._now_ms, max_jobs=max_jobs, lease_ms=lease_ms
+        )
+
+    @rule(data=st.data())
+    def finish_many(self, data: st.DataObject) -> None:
+        """A worker reports on several jobs, perhaps twice on one."""
+        self._take("finish_many", results=self._results(data), now_ms=self._now_ms)
+
+    @rule(data=st.data(), owner=OWNERS, max_jobs=st.integers(1, 3), lease_ms=DURATIONS)
+    def finish_and_claim(
+        self, data: st.DataObject, owner: str, max_jobs: int, lease_ms: int
+    ) -> None:
+        """A worker reports, and asks for more at once."""
+        self._take(
+            "finish_and_claim",
+            results=self._results(data),
+            owner=owner,
+            now_ms=self._now_ms,
+            max_jobs=max_jobs,
+            lease_ms=lease_ms,
+        )
+
     @rule(job_id=IDS, ttl_ms=DURATIONS)
     def redrive(self, job_id: str, ttl_ms: int) -> None:
         """An operator revives a job."""
         self._take("redrive", job_id=job_id, now_ms=self._now_ms, ttl_ms=ttl_ms, note="again")
+
+    def _results(self, data: st.DataObject) -> list[list[Any]]:
+        count = data.draw(st.integers(0, min(3, len(self._file.issued))))
+        return [
+            [self._ticket(data, data.draw(ALTERED)), data.draw(OUTCOMES), data.draw(DELAYS)]
+            for _ in range(count)
+        ]
 
     def _ticket(self, data: st.DataObject, altered: dict[str, Any]) -> dict[str, Any]:
         # The newest ticket is the simplest choice, since it is the one most likely to be good.

@@ -45,14 +45,23 @@ REASONS: dict[str, set[str | None]] = {
     "dead": {"deadline", "exhausted", "permanent"},
 }
 
-# The diagram; a batch may follow several arrows for one job.
-ARROWS = {
-    "claim": {("pending", "leased"), ("leased", "leased"), ("pending", "dead"), ("leased", "dead")},
-    "finish": {("leased", "done"), ("leased", "pending"), ("leased", "dead")},
+_CLAIMED = {("pending", "leased"), ("leased", "leased"), ("pending", "dead"), ("leased", "dead")}
+_FINISHED = {("leased", "done"), ("leased", "pending"), ("leased", "dead")}
+
+# The diagram. `finish_and_claim` is not here: one job may follow two arrows in one call.
+ARROWS: dict[str, set[tuple[str, str]]] = {
+    "claim": _CLAIMED,
+    "claim_many": _CLAIMED,
+    "enqueue": set(),
+    "enqueue_many": set(),
+    "finish": _FINISHED,
+    "finish_many": _FINISHED,
     "redrive": {("dead", "pending")},
     "renew": {("leased", "leased")},
-    "enqueue": set(),
 }
+
+_CLAIMS = {"claim", "claim_many"}
+_HOLDERS = {"finish", "finish_many", "renew"}
 
 
 def one_state(taken: Taken) -> bool:
@@ -82,7 +91,7 @@ def no_job_lost(taken: Taken) -> bool:
 def token_rises(taken: Taken) -> bool:
     """A token never falls and never repeats: a claim adds one, nothing else moves it."""
     for old, new in taken.changes():
-        claimed = taken.step.verb == "claim" and new.status == "leased"
+        claimed = taken.step.verb in _CLAIMS and new.status == "leased"
         if taken.step.verb in ARROWS and new.token != old.token + claimed:
             return False
         if new.token < old.token:
@@ -92,16 +101,21 @@ def token_rises(taken: Taken) -> bool:
 
 def only_the_holder(taken: Taken) -> bool:
     """An outcome, or a longer lease, is for the current ticket before lease end and deadline."""
-    if taken.step.verb not in {"finish", "renew"} or taken.before == taken.after:
+    if taken.step.verb not in _HOLDERS:
         return True
     arguments = taken.step.arguments
-    held = holding(taken.before, arguments["ticket"], arguments["now_ms"])
-    return held is not None and [held.seq] == [old.seq for old, _ in taken.changes()]
+    tickets = (
+        [arguments["ticket"]]
+        if "ticket" in arguments
+        else [ticket for ticket, _, _ in arguments["results"]]
+    )
+    held = [holding(taken.before, ticket, arguments["now_ms"]) for ticket in tickets]
+    return all(old in held for old, _ in taken.changes())
 
 
 def lease_is_exclusive(taken: Taken) -> bool:
     """A job under a lease that runs is neither handed out again nor buried."""
-    if taken.step.verb != "claim":
+    if taken.step.verb not in _CLAIMS:
         return True
     return all(free(old, taken.step.arguments["now_ms"]) for old, _ in taken.changes())
 
@@ -120,7 +134,7 @@ def within_budget(taken: Taken) -> bool:
     if taken.step.verb not in ARROWS:
         return True
     for old, new in taken.changes():
-        claimed = taken.step.verb == "claim" and new.status == "leased"
+        claimed = taken.step.verb in _CLAIMS and new.status == "leased"
         counted = 0 if taken.step.verb == "redrive" else old.attempts + claimed
         if new.attempts != counted:
             return False
@@ -152,7 +166,7 @@ def done_is_final(taken: Taken) -> bool:
 
 def reason_is_true(taken: Taken) -> bool:
     """A job is buried for what is so: its time is over, or its attempts are used up."""
-    if taken.step.verb != "claim":
+    if taken.step.verb not in _CLAIMS:
         return True
     now_ms = taken.step.arguments["now_ms"]
     for old, new in taken.changes():
@@ -165,7 +179,7 @@ def reason_is_true(taken: Taken) -> bool:
 
 def nothing_left_lying(taken: Taken) -> bool:
     """A claim takes the oldest job that is ready at that instant, and buries all that are over."""
-    if taken.step.verb != "claim":
+    if taken.step.verb not in _CLAIMS:
         return True
     now_ms = taken.step.arguments["now_ms"]
     over = [
@@ -182,7 +196,8 @@ def nothing_left_lying(taken: Taken) -> bool:
     ]
     leased = [new.seq for _, new in taken.changes() if new.status == "leased"]
     buried = [new.seq for _, new in taken.changes() if new.status == "dead"]
-    return leased == ready[:1] and buried == over
+    most = taken.step.arguments.get("max_jobs", 1)
+    return leased == ready[:most] and buried == over
 
 
 def refusal_changes_nothing(taken: Taken) -> bool:

@@ -52,6 +52,9 @@ class Scenario(NamedTuple):
 
 
 _HELD = (_enqueue("j1"), _claim("a", 0))
+_CLAIM_TWO = Step("claim_many", {"owner": "a", "now_ms": 0, "max_jobs": 2, "lease_ms": 10})
+_OK = [{"issued": 0}, "ok", 0]
+_RETRY = [{"issued": 1}, "retry", 10]
 _RUN = Step("run_once", {"owner": "a", "jitter": 0.5, "lease_ms": 10})
 
 SCENARIOS = (
@@ -67,6 +70,32 @@ SCENARIOS = (
     Scenario("`finish`, ok", _HELD, _finish("ok")),
     Scenario("`finish`, retry", _HELD, _finish("retry")),
     Scenario("`finish`, permanent", _HELD, _finish("permanent")),
+    Scenario(
+        "`enqueue_many`, one of two new",
+        (_enqueue("j1"),),
+        Step(
+            "enqueue_many",
+            {
+                "events": [{"id": "j1", "qty": 1}, {"id": "j2", "qty": 1}],
+                "now_ms": 0,
+                "ttl_ms": 100,
+            },
+        ),
+    ),
+    Scenario("`claim_many`, two jobs", (_enqueue("j1"), _enqueue("j2")), _CLAIM_TWO),
+    Scenario(
+        "`finish_many`, two jobs",
+        (_enqueue("j1"), _enqueue("j2"), _CLAIM_TWO),
+        Step("finish_many", {"results": [_OK, _RETRY], "now_ms": 5}),
+    ),
+    Scenario(
+        "`finish_and_claim`, one finished and one leased",
+        (_enqueue("j1"), _claim("a", 0), _enqueue("j2")),
+        Step(
+            "finish_and_claim",
+            {"results": [_OK], "owner": "a", "now_ms": 5, "max_jobs": 1, "lease_ms": 10},
+        ),
+    ),
     Scenario(
         "`renew`",
         _HELD,

@@ -121,7 +121,10 @@ class Recorded:
             if "issued" in value:
                 altered = {name: each for name, each in value.items() if name != "issued"}
                 return {**self.issued[value["issued"]], **altered}
-            return {name: self.spelled_out(each) for name, each in value.items()}
-        if isinstance(value, list):
+            plain = {name: self.spelled_out(each) for name, each in value.items()}
+            if "results" in plain:
+                plain["results"] = [tuple(result) for result in plain["results"]]
+            return plain
+        if isinstance(value, (list, tuple)):
             return [self.spelled_out(each) for each in value]
         return value

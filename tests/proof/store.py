@@ -63,7 +63,7 @@ class Store:
         # Backwards, as it happens: what the triggers of one table write comes after that table.
         self._beside = sorted({name for (name,) in names}.difference(_OWN), reverse=True)
         self._insert = {
-            table: f"INSERT INTO {table} VALUES ({self._places(table)})"
+            table: f"INSERT OR REPLACE INTO {table} VALUES ({self._places(table)})"
             for table in (*_OWN, *self._beside)
         }
         if last_seq:
@@ -84,18 +84,23 @@ class Store:
         if to == self.now:
             return
         self.con.execute("BEGIN")
-        self._write("jobs", self.now.book.jobs, to.book.jobs)
-        self._write("redrives", self.now.book.audits, to.book.audits)
+        # Only what differs: each row that is written to `jobs` sets off its triggers.
+        kept = {job.seq for job in to.book.jobs}
+        gone = [(job.seq,) for job in self.now.book.jobs if job.seq not in kept]
+        come = [job for job in to.book.jobs if job not in self.now.book.jobs]
+        self.con.executemany("DELETE FROM jobs WHERE seq = ?", gone)
+        self.con.executemany(self._insert["jobs"], come)
+        if self.now.book.audits != to.book.audits:
+            self._refill("redrives", to.book.audits)
         # The triggers have changed these since they were read.
-        for table, there in zip(self._beside, to.beside, strict=True):
-            self._write(table, None, there)
+        for table, rows in zip(self._beside, to.beside, strict=True):
+            self._refill(table, rows)
         self.con.execute("COMMIT")
         self.now = to
 
-    def _write(self, table: str, here: Rows | None, there: Rows) -> None:
-        if here != there:
-            self.con.execute(f"DELETE FROM {table}")
-            self.con.executemany(self._insert[table], there)
+    def _refill(self, table: str, rows: Rows) -> None:
+        self.con.execute(f"DELETE FROM {table}")
+        self.con.executemany(self._insert[table], rows)
 
     def close(self) -> None:
         """Close the connection."""

@@ -31,6 +31,7 @@ class World(NamedTuple):
     jump_ms: int = 3
     most_redrives: int = 2
     kept_tickets: int = 2
+    batches: bool = True
 
     def clock(self, now_ms: int) -> Iterator[tuple[str, int]]:
         """Yield the clock's next readings: a tick, and a jump back."""
@@ -45,17 +46,21 @@ class World(NamedTuple):
             yield from self._intakes(book, job, now_ms)
         for owner in self.owners:
             yield Step("claim", {"owner": owner, "now_ms": now_ms, "lease_ms": self.lease_ms})
+        if self.batches:
+            yield from self._batches(now_ms)
         if len(book.audits) < self.most_redrives:
             for job in self.jobs:
-                yield Step(
-                    "redrive",
-                    {
-                        "job_id": job.id,
-                        "now_ms": now_ms,
-                        "ttl_ms": self.redrive_ttl_ms,
-                        "note": "again",
-                    },
-                )
+                arguments = {"job_id": job.id, "now_ms": now_ms, "ttl_ms": self.redrive_ttl_ms}
+                yield Step("redrive", {**arguments, "note": "again"})
+
+    def _batches(self, now_ms: int) -> Iterator[Step]:
+        claim = {"owner": self.owners[0], "now_ms": now_ms, "lease_ms": self.lease_ms}
+        yield Step("claim_many", {**claim, "max_jobs": len(self.jobs)})
+        events = [{"id": job.id, "qty": job.qty} for job in self.jobs]
+        # The last one again with another quantity: a conflict with one of its own batch.
+        events.append({"id": self.jobs[-1].id, "qty": self.jobs[-1].qty + 1})
+        budget = {"ttl_ms": self.jobs[0].ttl_ms, "max_attempts": self.jobs[0].max_attempts}
+        yield Step("enqueue_many", {"events": events, "now_ms": now_ms, **budget})
 
     def _intakes(self, book: Book, job: Intake, now_ms: int) -> Iterator[Step]:
         event = {"id": job.id, "qty": job.qty}
@@ -72,6 +77,18 @@ class World(NamedTuple):
             yield _finish(ticket, outcome, now_ms, 0)
         yield _finish(ticket, "retry", now_ms, self.delay_ms)
         yield Step("renew", {"ticket": ticket, "now_ms": now_ms, "lease_ms": self.lease_ms})
+        if self.batches:
+            claim = {"owner": ticket["owner"], "now_ms": now_ms, "lease_ms": self.lease_ms}
+            for outcome in ("ok", "retry"):
+                results = [(ticket, outcome, 0)]
+                yield Step("finish_and_claim", {"results": results, **claim, "max_jobs": 1})
+
+    def steps_together(self, tickets: tuple[Ticket, ...], now_ms: int) -> Iterator[Step]:
+        """Yield the steps of a worker that reports on several jobs, on the first one twice."""
+        if self.batches:
+            reports = zip((*tickets, tickets[0]), ("ok", "retry", "permanent"), strict=True)
+            results = [(ticket, outcome, 0) for ticket, outcome in reports]
+            yield Step("finish_many", {"results": results, "now_ms": now_ms})
 
 
 def _finish(ticket: Ticket, outcome: str, now_ms: int, delay_ms: int) -> Step:

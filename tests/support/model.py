@@ -5,10 +5,13 @@ the real verb returns, with the book as it stands afterwards. Where the real ver
 model returns a `Raised` with the name of the exception.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 Ticket = dict[str, Any]
+
+#: A ticket, an outcome and a delay.
+Result = tuple[Ticket, str, int]
 
 
 class Job(NamedTuple):
@@ -148,6 +151,55 @@ def redrive(book: Book, job_id: str, now_ms: int, ttl_ms: int, note: str) -> Ans
     return True, book.put(revived)._replace(audits=(*book.audits, audit))
 
 
+def enqueue_many(
+    book: Book,
+    events: Sequence[Mapping[str, Any]],
+    now_ms: int,
+    ttl_ms: int,
+    max_attempts: int = 3,
+) -> Answer:
+    """Do as one call of `enqueue` after the other, and give each answer its name."""
+    intakes = []
+    for event in events:
+        new, book = enqueue(book, event, now_ms, ttl_ms, max_attempts)
+        intakes.append({True: "new", False: "duplicate", Raised("Conflict"): "conflict"}[new])
+    return intakes, book
+
+
+def claim_many(book: Book, owner: str, now_ms: int, max_jobs: int, lease_ms: int = 1000) -> Answer:
+    """Do as one call of `claim` after the other, until one finds nothing."""
+    tickets: list[Ticket] = []
+    for _ in range(max_jobs):
+        ticket, book = claim(book, owner, now_ms, lease_ms)
+        if ticket is None:
+            break
+        tickets.append(ticket)
+    return tickets, book
+
+
+def finish_many(book: Book, results: Sequence[Result], now_ms: int) -> Answer:
+    """Do as one call of `finish` after the other."""
+    statuses = []
+    for ticket, outcome, delay_ms in results:
+        status, book = finish(book, ticket, outcome, now_ms, delay_ms)
+        statuses.append(status)
+    return statuses, book
+
+
+def finish_and_claim(
+    book: Book,
+    results: Sequence[Result],
+    owner: str,
+    now_ms: int,
+    max_jobs: int,
+    lease_ms: int = 1000,
+) -> Answer:
+    """Do as `finish_many` and then `claim_many`."""
+    statuses, book = finish_many(book, results, now_ms)
+    tickets, book = claim_many(book, owner, now_ms, max_jobs, lease_ms)
+    return (statuses, tickets), book
+
+
 def ticket_of(job: Job) -> Ticket:
     """Return the ticket of a leased job."""
     return {
@@ -203,8 +255,12 @@ def _verdict(job: Job, outcome: str, again_ms: int) -> tuple[str, str | None]:
 #: The verbs by the names they have in `lease.jobs`.
 VERBS: dict[str, Callable[..., Answer]] = {
     "claim": claim,
+    "claim_many": claim_many,
     "enqueue": enqueue,
+    "enqueue_many": enqueue_many,
     "finish": finish,
+    "finish_and_claim": finish_and_claim,
+    "finish_many": finish_many,
     "redrive": redrive,
     "renew": renew,
 }
