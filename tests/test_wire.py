@@ -49,6 +49,7 @@ REFUSED = {
     b"NaN": "NaN is no JSON number",
     b"[Infinity]": "Infinity is no JSON number",
     b"-Infinity": "-Infinity is no JSON number",
+    b"[1e999]": "a number that is not finite",
     b"9" * 33: "a number of 33 digits",
     b"9" * 100_000: "a number of 100000 digits",
     b"[" * 100_000: "nested too deeply",

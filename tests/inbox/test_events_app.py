@@ -45,7 +45,7 @@ def test_events_are_accepted_once(path: Path) -> None:
     [
         (b"{", 400),
         (b'{"id":"a","event_type":"m","payload":NaN}', 400),
-        (b'{"id":"a","event_type":"m","payload":1e999}', 422),
+        (b'{"id":"a","event_type":"m","payload":1e999}', 400),
         ({"id": "a", "qty": 1}, 422),
         (EVENT | {"more": 1}, 422),
         (EVENT | {"id": "a b"}, 422),
