@@ -30,8 +30,6 @@ NAME = "queue.db"
 # How often the power stays on during recovery.
 _ONCE = 0.8
 
-_IDS = ("a", "b", "c", "d", "e", "f")
-
 
 class Mode(NamedTuple):
     """The settings of a file."""
@@ -86,23 +84,32 @@ def live(folder: Path, mode: Mode, chance: Random, steps: int) -> History:
 
 def _any_step(recorded: Recorded, chance: Random) -> Step:
     now_ms = chance.randint(0, 30)
-    verb = chance.choice(("enqueue", "claim", "finish", "renew", "redrive"))
-    if verb in {"finish", "renew"} and not recorded.issued:
-        verb = "claim"
-    arguments: dict[str, Any] = {"now_ms": now_ms}
-    if verb == "enqueue":
-        arguments |= {"event": {"id": chance.choice(_IDS), "qty": 1}, "ttl_ms": 40}
-    elif verb == "claim":
-        arguments |= {"owner": chance.choice(("w1", "w2")), "lease_ms": 20}
-    elif verb == "redrive":
-        arguments |= {"job_id": chance.choice(_IDS), "ttl_ms": 40, "note": "again"}
-    else:
-        arguments["ticket"] = {"issued": chance.randrange(len(recorded.issued))}
-        if verb == "finish":
-            arguments["outcome"] = chance.choice(("ok", "retry", "permanent"))
-        else:
-            arguments["lease_ms"] = 30
-    return Step(verb, arguments)
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("enqueue", {"event": _event(chance), "ttl_ms": 40}),
+        ("enqueue_many", {"events": [_event(chance) for _ in range(30)], "ttl_ms": 40}),
+        ("claim", {"owner": "w1", "lease_ms": 20}),
+        ("claim_many", {"owner": "w2", "lease_ms": 20, "max_jobs": chance.randint(1, 20)}),
+        ("redrive", {"job_id": _event(chance)["id"], "ttl_ms": 40, "note": "again"}),
+    ]
+    if recorded.issued:
+        result = [_ticket(recorded, chance), chance.choice(("ok", "retry", "permanent")), 0]
+        results = [[_ticket(recorded, chance), "ok", 0] for _ in range(10)]
+        steps += [
+            ("finish", dict(zip(("ticket", "outcome", "delay_ms"), result, strict=True))),
+            ("finish_many", {"results": results}),
+            ("finish_and_claim", {"results": [result], "owner": "w1", "max_jobs": 1}),
+            ("renew", {"ticket": _ticket(recorded, chance), "lease_ms": 30}),
+        ]
+    verb, arguments = chance.choice(steps)
+    return Step(verb, {**arguments, "now_ms": now_ms})
+
+
+def _event(chance: Random) -> dict[str, Any]:
+    return {"id": f"job-{chance.randrange(100)}", "qty": 1}
+
+
+def _ticket(recorded: Recorded, chance: Random) -> dict[str, int]:
+    return {"issued": len(recorded.issued) - chance.randint(1, min(10, len(recorded.issued)))}
 
 
 def cut(folder: Path, history: History, chance: Random, points: int) -> list[Loss]:
@@ -159,7 +166,8 @@ def _read(folder: Path) -> Book | str:
     try:
         with closing(sqlite3.connect(folder / NAME, isolation_level=None)) as con:
             (verdict,) = con.execute("PRAGMA integrity_check").fetchone()
-            return read_book(con) if verdict == "ok" else str(verdict)
+            faults = [] if verdict == "ok" else [str(verdict)]
+            return next(iter(faults or jobs.tree_check(con)), read_book(con))
     except sqlite3.DatabaseError as error:
         return repr(error)
 

@@ -20,7 +20,7 @@ def recover(folder: Path, names: list[str]) -> dict[str, Book]:
     for name in names:
         with closing(jobs.open_queue(folder / name, create=False)) as con:
             (verdict,) = con.execute("PRAGMA integrity_check").fetchone()
-            assert verdict == "ok", verdict
+            assert (verdict, jobs.tree_check(con)) == ("ok", []), name
             found[name] = read_book(con)
     return found
 
