@@ -53,7 +53,17 @@ class Feeder:
 
     def feed(self, records: list[Record]) -> bool:
         """Match each pending record with its job; return whether anything was changed."""
-        return sum(self._match(record) for record in records) > 0
+        without_job = []
+        changed = 0
+        for record in records:
+            job = job_of(self._queue, record["id"])
+            if job is None:
+                without_job.append(record)
+            elif not job.is_ours:
+                self._report(record["id"])
+            elif job.status == "done":
+                changed += self.reconcile(record["id"])
+        return self._enqueue(without_job) + changed > 0
 
     def reconcile(self, record_id: str) -> bool:
         """Mark a pending record as processed, since its job is done; False if it is not pending."""
@@ -87,16 +97,21 @@ class Feeder:
         due_ms = jobs.next_due(self._queue)
         return None if due_ms is None else due_ms - self._clock()
 
-    def _match(self, record: Record) -> bool:
-        job = job_of(self._queue, record["id"])
-        if job is None:
-            return jobs.enqueue(
-                self._queue, event_of(record), self._clock(), self._ttl_ms, self._max_attempts
-            )
-        if not job.is_ours:
-            self._report(record["id"])
-            return False
-        return job.status == "done" and self.reconcile(record["id"])
+    def _enqueue(self, records: list[Record]) -> int:
+        """Take in a job for each record, all in one transaction; return how many are new."""
+        if not records:
+            return 0
+        intakes = jobs.enqueue_many(
+            self._queue,
+            [event_of(record) for record in records],
+            self._clock(),
+            self._ttl_ms,
+            self._max_attempts,
+        )
+        for record, intake in zip(records, intakes, strict=True):
+            if intake == "conflict":
+                self._report(record["id"])
+        return intakes.count("new")
 
     def _report(self, record_id: str) -> None:
         if record_id not in self._reported:

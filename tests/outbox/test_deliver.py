@@ -308,6 +308,21 @@ def test_deliver_reports_a_stranger_with_the_same_id(
     assert caplog.messages == ["another job has the id of record a, which stays pending"]
 
 
+def test_deliver_reports_a_stranger_that_was_quicker(
+    box: sqlite3.Connection,
+    queue: sqlite3.Connection,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Another job that takes the id between the look and the intake is told in the same way."""
+    record(box, "made", {}, id="a")
+    jobs.enqueue(queue, {"id": "a", "qty": 7}, 1, 1)
+    monkeypatch.setattr(_feed, "job_of", lambda _queue, _record_id: None)
+
+    assert run(box, queue, Sends()) == Tally()
+    assert caplog.messages == ["another job has the id of record a, which stays pending"]
+
+
 def test_deliver_waits_for_a_lock(
     box: sqlite3.Connection, outbox_path: Path, caplog: pytest.LogCaptureFixture
 ):
