@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from lease import checks, wire
+from lease.clock import wall_ms
 from lease.db.connection import StrPath
 from lease.db.locked import is_locked
 from lease.errors import Conflict
@@ -34,11 +35,6 @@ TURN_S = 5.0
 _RETRY_AFTER = {"Retry-After": "1"}
 _CLOSE = {"Connection": "close"}
 _UTF_8 = ("", "charset=utf-8", 'charset="utf-8"')
-
-
-def wall_ms() -> int:
-    """Return the wall clock's time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def create_app(
