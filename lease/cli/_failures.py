@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR
 
 import click
 
@@ -39,7 +39,11 @@ def blamed_on(path: StrPath) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise Failure(_absence(path, error)) from error
+        if os.path.isfile(path):
+            raise Failure(str(error)) from error
+        name = shown(path)
+        missing = f"there is no queue file at {name}; create it with: lease init {name}"
+        raise Failure(absence(path, missing)) from error
     except UnusableFile as error:
         raise Failure(f"{shown(path)}: {error}") from error
     except sqlite3.Error as error:
@@ -65,20 +69,16 @@ def shown(path: StrPath) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def _absence(path: StrPath, error: FileNotFoundError) -> str:
-    """Tell a file that is missing from something else in its place, or in the way."""
-    name = shown(path)
+def absence(path: StrPath, missing: str) -> str:
+    """Return what to say of a path without an ordinary file; `missing` where nothing is there."""
     try:
         mode = os.stat(path).st_mode
     except PermissionError:
-        return f"{name} cannot be reached; check the rights on its folder"
+        return f"{shown(path)} cannot be reached; check the rights on its folder"
     except OSError:
-        return f"there is no queue file at {name}; create it with: lease init {name}"
-    if S_ISDIR(mode):
-        return f"{name} is a folder; name a file"
-    if S_ISREG(mode):
-        return str(error)
-    return f"{name} is a pipe, a socket or a device; name an ordinary file"
+        return missing
+    kind = "a folder" if S_ISDIR(mode) else "a pipe, a socket or a device"
+    return f"{shown(path)} is {kind}; name an ordinary file"
 
 
 def _advice(path: StrPath, error: sqlite3.Error) -> str:

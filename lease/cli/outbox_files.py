@@ -20,7 +20,7 @@ from lease.cli._arguments import (
     identifier,
     whole,
 )
-from lease.cli._failures import Failure, blamed_on, shown
+from lease.cli._failures import Failure, absence, blamed_on, shown
 from lease.cli._output import print_json, print_table
 from lease.cli.queue_files import opened as opened_queue
 from lease.clock import wall_ms
@@ -166,7 +166,8 @@ def prune(path: str, age_ms: int, batch: int, as_json: bool) -> None:
 def opened(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database that has an outbox for a block, and leave its settings alone."""
     if not os.path.isfile(path):
-        raise Failure(f"there is no file {shown(path)}; lease.outbox.open_outbox makes an outbox")
+        missing_file = f"there is no file {shown(path)}; lease.outbox.open_outbox makes an outbox"
+        raise Failure(absence(path, missing_file))
     with blamed_on(path), closing(connect(path, create=False, timeout_s=_PATIENCE_S)) as con:
         if missing(con, "outbox"):
             raise Failure(

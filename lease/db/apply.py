@@ -20,6 +20,7 @@ from yoyo.connections import parse_uri
 from yoyo.migrations import default_migration_table
 
 from lease.db.resources import folder
+from lease.errors import UnusableFile
 
 
 class BorrowedConnection(SQLiteBackend):  # type: ignore[misc]  # yoyo ships no types
@@ -69,14 +70,28 @@ class BorrowedConnection(SQLiteBackend):  # type: ignore[misc]  # yoyo ships no 
 
 
 def apply(con: sqlite3.Connection, names: list[str]) -> None:
-    """Apply the named migrations, in order, inside the caller's open transaction."""
+    """Apply the named migrations, in order, inside the caller's open transaction.
+
+    Raises:
+        UnusableFile: they could not be unpacked.
+    """
     backend = BorrowedConnection(con)
     internalmigrations.upgrade(backend)
-    shipped = folder("migrations", "sqlite")
-    with TemporaryDirectory(prefix="lease-") as place:
-        for file in shipped.iterdir():
-            if file.name.partition(".")[0] in names:
-                Path(place, file.name).write_bytes(file.read_bytes())
-        # yoyo reads only real files, under their own names, and takes a folder for a glob pattern.
-        for migration in read_migrations(escape(place)):
-            backend.apply_one(migration)
+    try:
+        with TemporaryDirectory(prefix="lease-") as place:
+            _unpack(names, place)
+            # yoyo takes a folder for a glob pattern.
+            for migration in read_migrations(escape(place)):
+                backend.apply_one(migration)
+    except OSError as error:
+        raise UnusableFile(
+            f"its migrations cannot be unpacked into the temporary folder: {error.strerror}; "
+            "make room there, or set TMPDIR"
+        ) from error
+
+
+def _unpack(names: list[str], place: str) -> None:
+    """Write the named migrations into a folder: yoyo reads only real files, of the same names."""
+    for file in folder("migrations", "sqlite").iterdir():
+        if file.name.partition(".")[0] in names:
+            Path(place, file.name).write_bytes(file.read_bytes())
