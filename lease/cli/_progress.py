@@ -9,6 +9,7 @@ import click
 
 from lease.cli._arguments import span
 from lease.cli._output import printable
+from lease.db.locked import is_full
 from lease.dispatcher import Result
 
 # A receiver that is down fails every job alike; one line in this time says so.
@@ -62,9 +63,14 @@ class Progress:
         """Show that there is nothing to do, and until when."""
         self._draw("idle" if due_in_ms is None else f"next job in {span(due_in_ms)}", now=True)
 
-    def tell_trouble(self, error: sqlite3.OperationalError) -> None:
-        """Tell that the queue is locked."""
-        self._say(f"the queue is locked by another process ({error}); waiting for it")
+    def tell_trouble(self, error: Exception) -> None:
+        """Tell what has to be waited for, or done without."""
+        if is_full(error):
+            self._say(f"the queue cannot grow ({error}); waiting for room")
+        elif isinstance(error, sqlite3.Error):
+            self._say(f"the queue is locked by another process ({error}); waiting for it")
+        else:
+            self._say(f"the workers of this queue cannot take turns ({error}); going on without")
 
     def tell_step_back(self, by_ms: int) -> None:
         """Tell that the clock went back."""

@@ -16,6 +16,7 @@ from lease.cli._arguments import (
     TO,
     check_times,
     random_owner,
+    whole,
 )
 from lease.cli._failures import blamed_on, needs_extra
 from lease.cli._output import print_json
@@ -23,7 +24,7 @@ from lease.cli._progress import Progress
 from lease.cli._signals import stopped_by_signals
 from lease.cli.queue_files import opened
 from lease.clock import SteadyClock
-from lease.dispatcher import Dispatcher, Tally, Until
+from lease.dispatcher import MAX_CONCURRENCY, Dispatcher, Tally, Until
 from lease.jobs import stats
 
 
@@ -33,6 +34,14 @@ from lease.jobs import stats
 @OWNER
 @click.option("--once", is_flag=True, help="End after one job, or at once if none is due.")
 @click.option("--drain", is_flag=True, help="End when no job is pending or leased.")
+@click.option(
+    "--concurrency",
+    type=whole(1, MAX_CONCURRENCY),
+    metavar="N",
+    default=8,
+    show_default=True,
+    help="How many jobs are sent at a time; 1 keeps them in order.",
+)
 @LEASE
 @TIMEOUT
 @BACKOFF
@@ -45,6 +54,7 @@ def work(
     owner: str | None,
     once: bool,
     drain: bool,
+    concurrency: int,
     lease_ms: int,
     timeout_ms: int,
     base_ms: int,
@@ -52,13 +62,16 @@ def work(
     poll_ms: int,
     as_json: bool,
 ) -> None:
-    """Deliver the jobs of QUEUE: post {"id": ..., "qty": ...} to URL, one after the other.
+    """Deliver the jobs of QUEUE: post {"id": ..., "qty": ...} to URL, several at a time.
 
     A job is done when the answer is a 2xx with {"accepted": true}. It is tried again after no
     answer, a redirect, 408, 425, 429 and 5xx, and dead after any other 4xx. Anything else leaves it
     leased until its lease ends, and then it is tried again.
 
-    Without --once or --drain it runs until SIGINT or SIGTERM, which end it after the job in
+    Any number of workers may share a queue and take turns at it, by the files QUEUE-gate1 and
+    QUEUE-gate2 beside it. The lease of a slow send is renewed for as long as the job lives.
+
+    Without --once or --drain it runs until SIGINT or SIGTERM, which end it after the jobs in
     hand; a second one ends it at once. With --once the exit code is 1 unless the job is done,
     with --drain if a job died meanwhile.
 
@@ -80,6 +93,7 @@ def work(
             path,
             sender,
             owner=owner or random_owner(),
+            concurrency=concurrency,
             lease_ms=lease_ms,
             base_ms=base_ms,
             cap_ms=cap_ms,

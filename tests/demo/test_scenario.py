@@ -42,6 +42,8 @@ def test_run_demo_plays_the_story_to_its_end(tmp_path: Path) -> None:
         "first.log",
         "inbox.db",
         "queue.db",
+        "queue.db-gate1",
+        "queue.db-gate2",
         "receiver.log",
         "second.log",
     ]

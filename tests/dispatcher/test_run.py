@@ -1,4 +1,4 @@
-"""Dispatcher: what each send leads to, when a run ends, and what it bears."""
+"""A run, one send at a time: what each send leads to, when it ends, and what it bears."""
 
 import os
 import signal
@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from lease import BadAck, Event, Permanent, Retryable, UnusableFile, dispatcher, jobs
-from lease.dispatcher import Dispatcher, Result, Tally
+from lease import BadAck, Event, Permanent, Retryable, UnusableFile, jobs
+from lease.dispatcher import Dispatcher, Result, Tally, _dispatcher, _run
+from tests.support.dispatcher import Sender, Start, Stopper, Time, locked_for
 from tests.support.queue import (
     DEADLINE,
     NOW,
@@ -24,75 +25,11 @@ from tests.support.queue import (
     put_pending,
     reading,
     unchanged,
-    without_waiting,
     writing,
 )
 from tests.support.refused import IDENTIFIERS, integers, table
 
 DAY = 86_400_000
-
-
-class Time:
-    """A clock that stands still until an idle worker's wait moves it on."""
-
-    def __init__(self) -> None:
-        self.now_ms = NOW
-
-    def __call__(self) -> int:
-        return self.now_ms
-
-    def wait(self, due_in_ms: int | None) -> None:
-        self.now_ms += due_in_ms or 0
-
-
-class Sender:
-    """Answers each send with the next of its answers; an exception is raised."""
-
-    def __init__(self, *answers: object) -> None:
-        self.sent: list[Event] = []
-        self._answers = iter(answers)
-
-    def __call__(self, event: Event) -> object:
-        self.sent.append(event)
-        answer = next(self._answers, True)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer() if callable(answer) else answer
-
-
-class Stopper:
-    """Tells its dispatcher to stop whenever it is called, and confirms like a sender."""
-
-    worker: Dispatcher
-
-    def __call__(self, *_: object) -> bool:
-        self.worker.stop()
-        return True
-
-
-@pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def start(queue_path: Path, con: sqlite3.Connection, time: Time) -> Callable[..., Dispatcher]:
-    """Make a dispatcher on the queue with a clock that jumps over every wait."""
-
-    def make(send: Callable[[Event], object], **options: Any) -> Dispatcher:
-        defaults: dict[str, Any] = {
-            "owner": "worker-b",
-            "clock": time,
-            "jitter": lambda: 1.0,
-            "poll_ms": 1,
-            "on_idle": time.wait,
-        }
-        return Dispatcher(queue_path, send, **(defaults | options))
-
-    return make
-
-
-Start = Callable[..., Dispatcher]
 
 
 def test_run_delivers_all_jobs_in_order(con: sqlite3.Connection, start: Start) -> None:
@@ -197,7 +134,7 @@ def test_run_backs_off_by_attempt_jitter_and_cap(
         on_result=results.append,
     )
     # It would draw shares as well.
-    monkeypatch.setattr(worker, "_pause", lambda *_: None)
+    monkeypatch.setattr(_run.Run, "_pause_s", lambda *_: 0)
 
     assert worker.run("drained") == Tally(done=1, pending=4)
 
@@ -314,48 +251,49 @@ def test_run_on_an_empty_queue_waits_without_an_end_in_sight(
     assert waits == [None]
 
 
-class Waits(SimpleQueue[None]):
-    """Records for how long it is waited, in milliseconds, and does not wait."""
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The milliseconds that a run waits for mail, each time there is none; it does not wait."""
+    ms: list[float] = []
 
-    def __init__(self) -> None:
-        self.ms: list[float] = []
+    class Impatient(SimpleQueue[Any]):
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            if self.empty() and timeout:
+                ms.append(round(timeout * 1000, 3))
+            return self.get_nowait()
 
-    def get(self, block: bool = True, timeout: float | None = None) -> None:
-        assert timeout is not None
-        self.ms.append(round(timeout * 1000, 3))
+    monkeypatch.setattr(_dispatcher, "Mail", Impatient)
+    return ms
 
 
 def test_run_pauses_longer_each_time_it_finds_nothing(
-    con: sqlite3.Connection, start: Start
+    con: sqlite3.Connection, start: Start, waits: list[float]
 ) -> None:
     """Pauses double up to the longest, shrink to no less than half, and start over."""
-    waits = Waits()
-    shares = iter([1, 0, 0.5, 1, 1, 1, 1])
+    shares = iter([1, 0, 0.5, 1, 1, 1, 1, 1])
 
     def idle(_due_in_ms: int | None) -> None:
-        if len(waits.ms) == 5:
+        if len(waits) == 5:
             put_pending(con)
-        if len(waits.ms) == 6:
+        if len(waits) == 7:
             worker.stop()
 
     worker = start(Sender(), poll_ms=300, jitter=lambda: next(shares), on_idle=idle)
-    worker._wake = waits
 
     worker.run()
 
-    assert waits.ms == [50, 50, 150, 300, 300, 300, 50]
+    assert waits == [50, 50, 150, 300, 300, 300, 50]
 
 
-def test_run_wakes_when_the_next_job_is_due(con: sqlite3.Connection, start: Start) -> None:
+def test_run_wakes_when_the_next_job_is_due(
+    con: sqlite3.Connection, start: Start, waits: list[float]
+) -> None:
     """No pause is longer than the wait for the job that is due next."""
     put_pending(con, available_at=NOW + 20)
-    waits = Waits()
-    worker = start(Sender(), poll_ms=300)
-    worker._wake = waits
 
-    worker.run("drained")
+    start(Sender(), poll_ms=300).run("drained")
 
-    assert waits.ms == [20]
+    assert waits == [20]
 
 
 def test_stop_before_a_run_ends_it_at_once(con: sqlite3.Connection, start: Start) -> None:
@@ -391,7 +329,7 @@ def test_stop_wakes_an_idle_run(start: Start, monkeypatch: pytest.MonkeyPatch, h
         timer.daemon = True
         timer.start()
 
-    monkeypatch.setattr(dispatcher, "_FIRST_PAUSE_MS", DAY)
+    monkeypatch.setattr(_run, "_FIRST_PAUSE_MS", DAY)
     stop.worker = worker = start(Sender(), poll_ms=DAY, on_idle=idle)
     try:
         assert worker.run() == Tally()
@@ -442,34 +380,6 @@ def test_run_of_a_stranger_s_file_refuses(tmp_path: Path) -> None:
 
 
 # A lock held by somebody else.
-
-
-@pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let SQLite wait for no lock, and a run give up after its third try."""
-    opened = jobs.open_queue
-
-    def open_queue(path: Path, **options: Any) -> sqlite3.Connection:
-        con = opened(path, **options)
-        without_waiting(con)
-        return con
-
-    monkeypatch.setattr(jobs, "open_queue", open_queue)
-    monkeypatch.setattr(dispatcher, "_LOCK_TRIES", 3)
-
-
-def locked_for(path: Path, tries: int) -> Callable[[object], None]:
-    """Take the write lock now, and let it go at so many reports."""
-    lock = writing(path)
-    lock.__enter__()
-    reports: list[object] = []
-
-    def report(error: object) -> None:
-        reports.append(error)
-        if len(reports) == tries:
-            lock.__exit__(None, None, None)
-
-    return report
 
 
 @pytest.mark.usefixtures("hasty")
@@ -659,7 +569,7 @@ def test_run_refuses_to_go_on_in_a_forked_child(
     except RuntimeError as error:
         if os.getpid() == test_pid:
             raise
-        ok = "forked child" in str(error) and len(dispatcher._inherited) == 1
+        ok = "forked child" in str(error) and len(_run._inherited) == 1
         os._exit(0 if ok else 1)
     if os.getpid() != test_pid:
         os._exit(2)
@@ -674,7 +584,7 @@ def test_run_notices_a_fork_without_a_send(
 ) -> None:
     """Also between two looks at the queue, the inherited connection is neither used nor closed."""
     put_pending(con, available_at=DEADLINE)
-    monkeypatch.setattr(dispatcher, "_inherited", [])
+    monkeypatch.setattr(_run, "_inherited", [])
 
     def idle(_due_in_ms: int | None) -> None:
         monkeypatch.setattr(os, "getpid", lambda: -1)
@@ -682,7 +592,7 @@ def test_run_notices_a_fork_without_a_send(
     with pytest.raises(RuntimeError, match="forked child"):
         start(Sender(), on_idle=idle).run()
 
-    (inherited,) = dispatcher._inherited
+    (inherited,) = _run._inherited
     inherited.close()
 
 
