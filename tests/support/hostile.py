@@ -5,6 +5,7 @@ import os
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -122,7 +123,10 @@ def as_nobody(task: Callable[[], object]) -> Any:
 def in_child(task: Callable[[], object]) -> Any:
     """Run a task in a forked child, and return what it returns, by way of JSON."""
     theirs, ours = os.pipe()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Later Pythons warn of threads, such as those of a test runner's own; the child needs none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid == 0:
         code = 1
         try:
