@@ -13,10 +13,11 @@ from contextlib import ExitStack, closing, contextmanager
 import uvicorn
 
 from lease import checks
+from lease.clock import wall_ms
 from lease.db.connection import StrPath
 from lease.inbox._accept import Effect
 from lease.inbox._accept_event import EventEffect
-from lease.inbox._app import BODY_S, MAX_BODY, TURN_S, create_app, wall_ms
+from lease.inbox._app import BODY_S, MAX_BODY, TURN_S, create_app
 from lease.inbox._open import open_inbox
 from lease.inbox._protocol import PatientProtocol
 from lease.model import Clock
