@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lease import WIDE, jobs
 from lease.jobs import claim_many
-from tests.support.batches import equal_queues, many_pasts, seeds, statements
+from tests.support.batches import equal_queues, many_pasts, seeds, statements, untouched
 from tests.support.queue import (
     BARE_SCHEMA,
     ERRORS,
@@ -37,16 +37,18 @@ UNUSABLE = table(
 )
 
 
-@pytest.mark.parametrize(("argument", "value"), UNUSABLE)
-def test_claim_many_refuses(
-    con: sqlite3.Connection, queue_path: Path, argument: str, value: object
-) -> None:
-    """Input of another type or range is a ValueError before anything is swept or leased."""
+def put_due(con: sqlite3.Connection) -> None:
+    """Insert a job to lease and one to bury."""
     put_pending(con)
     put_pending(con, id="overdue", deadline=NOW)
+
+
+@pytest.mark.parametrize(("argument", "value"), UNUSABLE)
+def test_claim_many_refuses(argument: str, value: object) -> None:
+    """Input of another type or range is a ValueError before anything is swept or leased."""
     hook = Hook()
 
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=f"^{argument} must be"):
+    with untouched(put_due) as con, pytest.raises(ValueError, match=f"^{argument} must be"):
         claim_many(con, **(GOOD | {argument: value}), fault=hook)
     assert hook == []
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lease import WIDE, Conflict, jobs
 from lease.jobs import enqueue_many
-from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements
+from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements, untouched
 from tests.support.histories import IDS
 from tests.support.queue import (
     ERRORS,
@@ -44,23 +44,22 @@ UNUSABLE_EVENTS = [
 
 
 @pytest.mark.parametrize(("argument", "value"), UNUSABLE)
-def test_enqueue_many_refuses(
-    con: sqlite3.Connection, queue_path: Path, argument: str, value: object
-) -> None:
+def test_enqueue_many_refuses(argument: str, value: object) -> None:
     """Input of another type or range is a ValueError before anything changes."""
     hook = Hook()
 
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=f"^{argument} must be"):
+    with untouched(put_pending) as con, pytest.raises(ValueError, match=f"^{argument} must be"):
         enqueue_many(con, **(GOOD | {argument: value}), fault=hook)
     assert hook == []
 
 
 @pytest.mark.parametrize("event", UNUSABLE_EVENTS)
-def test_enqueue_many_names_the_unusable_event(
-    con: sqlite3.Connection, queue_path: Path, event: object
-) -> None:
+def test_enqueue_many_names_the_unusable_event(event: object) -> None:
     """One unusable event refuses the batch, and the message says which it is."""
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=r"^events\[2\]: .* must be"):
+    with (
+        untouched(put_pending) as con,
+        pytest.raises(ValueError, match=r"^events\[2\]: .* must be"),
+    ):
         enqueue_many(con, [*BATCH, event], NOW, 1000)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lease import WIDE
 from lease.jobs import claim_many, finish_and_claim, finish_many
-from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements
+from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements, untouched
 from tests.support.queue import (
     ERRORS,
     NOW,
@@ -54,16 +54,18 @@ UNUSABLE = table(
 )
 
 
-@pytest.mark.parametrize(("argument", "value"), UNUSABLE)
-def test_finish_and_claim_refuses(
-    con: sqlite3.Connection, queue_path: Path, argument: str, value: object
-) -> None:
-    """Input of another type or range is a ValueError before anything changes."""
+def put_both(con: sqlite3.Connection) -> None:
+    """Insert a job to finish and one to lease."""
     put_leased(con)
     put_pending(con, id="next")
+
+
+@pytest.mark.parametrize(("argument", "value"), UNUSABLE)
+def test_finish_and_claim_refuses(argument: str, value: object) -> None:
+    """Input of another type or range is a ValueError before anything changes."""
     hook = Hook()
 
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=f"^{argument} must be"):
+    with untouched(put_both) as con, pytest.raises(ValueError, match=f"^{argument} must be"):
         finish_and_claim(con, **(GOOD | {argument: value}), fault=hook)
     assert hook == []
 

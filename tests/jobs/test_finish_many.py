@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lease import WIDE, jobs
 from lease.jobs import claim_many, enqueue_many, finish_many, renew
-from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements
+from tests.support.batches import equal_queues, many_pasts, seeds, sequences, statements, untouched
 from tests.support.queue import (
     ERRORS,
     NOW,
@@ -57,27 +57,20 @@ UNUSABLE_RESULTS = [
 
 
 @pytest.mark.parametrize(("argument", "value"), UNUSABLE)
-def test_finish_many_refuses(
-    con: sqlite3.Connection, queue_path: Path, argument: str, value: object
-) -> None:
+def test_finish_many_refuses(argument: str, value: object) -> None:
     """Input of another type or range is a ValueError before anything changes."""
-    put_leased(con)
     hook = Hook()
     good = {"results": [RESULT], "now_ms": NOW}
 
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=f"^{argument} must be"):
+    with untouched(put_leased) as con, pytest.raises(ValueError, match=f"^{argument} must be"):
         finish_many(con, **(good | {argument: value}), fault=hook)
     assert hook == []
 
 
 @pytest.mark.parametrize("result", UNUSABLE_RESULTS)
-def test_finish_many_names_the_unusable_result(
-    con: sqlite3.Connection, queue_path: Path, result: object
-) -> None:
+def test_finish_many_names_the_unusable_result(result: object) -> None:
     """One unusable result refuses the batch, and the message says which it is."""
-    put_leased(con)
-
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=r"^results\[1\]: .*must be"):
+    with untouched(put_leased) as con, pytest.raises(ValueError, match=r"^results\[1\]: .*must be"):
         finish_many(con, [RESULT, result], NOW)
 
 

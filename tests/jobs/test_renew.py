@@ -8,6 +8,7 @@ import pytest
 
 from lease import WIDE
 from lease.jobs import claim, finish, renew
+from tests.support.batches import untouched
 from tests.support.queue import (
     DEADLINE,
     ERRORS,
@@ -50,14 +51,11 @@ UNUSABLE = table(
 
 
 @pytest.mark.parametrize(("argument", "value"), UNUSABLE)
-def test_renew_refuses(
-    con: sqlite3.Connection, queue_path: Path, argument: str, value: object
-) -> None:
+def test_renew_refuses(argument: str, value: object) -> None:
     """Input of another type or range is a ValueError before anything changes."""
-    put_leased(con)
     hook = Hook()
 
-    with unchanged(con, queue_path), pytest.raises(ValueError, match=f"{argument}.* must be"):
+    with untouched(put_leased) as con, pytest.raises(ValueError, match=f"{argument}.* must be"):
         renew(con, **(GOOD | {argument: value}), fault=hook)
     assert hook == []
 

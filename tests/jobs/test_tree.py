@@ -1,5 +1,6 @@
 """The tree by which claims search: its invariant under any history, what it costs, its care."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -24,9 +25,9 @@ from tests.support.queue import (
     unchanged,
 )
 
-# Histories of the ordinary run, and of the soak.
+# Histories of the ordinary run, and of the soak; a variable makes the latter longer.
 ORDINARY = range(400)
-SOAK = range(400, 40_000)
+SOAK = range(400, 400 + int(os.environ.get("LEASE_HISTORIES", "1000")))
 
 NEVER = 2**63 - 1
 
@@ -48,11 +49,10 @@ def test_any_history_is_the_contracts(first: int):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("first", SOAK[::1000])
+@pytest.mark.parametrize("first", SOAK[::100])
 def test_any_history_is_the_contracts_for_long(first: int):
-    """The same, a hundred times over."""
-    for seed in range(first, first + 1000):
+    """The same with other seeds and longer."""
+    for seed in range(first, first + 100):
         assert tell(seed, 150) is None
 
 
@@ -375,7 +375,8 @@ def test_claim_without_the_contracts_tables(tmp_path: Path):
 def test_claim_that_is_interrupted(con: sqlite3.Connection):
     """Only a missing tree makes a claim read all jobs; any other error comes out."""
     fill(con, SHAPES["ready"], 200)
-    con.set_progress_handler(lambda: 1, 1)
+    once = iter([1])
+    con.set_progress_handler(lambda: con.in_transaction and next(once, 0), 1)
 
     with pytest.raises(sqlite3.OperationalError, match="interrupted"):
         claim(con, "w", NOW)

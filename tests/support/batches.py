@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lease.db.statements import Statement
-from lease.jobs import tree_check
+from lease.jobs import create_queue, tree_check
 from tests.support import shadow
 from tests.support.histories import twins
 
@@ -34,6 +35,25 @@ def equal_queues(seed: int) -> Iterator[tuple[sqlite3.Connection, sqlite3.Connec
         yield one, other, history
         assert shadow.rows(one) == shadow.rows(other)
         assert tree_check(one) == tree_check(other) == []
+
+
+@cache
+def _empty_queue() -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as con:
+        create_queue(con)
+        return con.serialize()
+
+
+@contextmanager
+def untouched(put: Callable[[sqlite3.Connection], object]) -> Iterator[sqlite3.Connection]:
+    """Give a queue in memory, filled by `put`; demand that nothing is written to it."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as con:
+        con.deserialize(_empty_queue())
+        put(con)
+        before = con.serialize()
+        yield con
+        assert not con.in_transaction
+        assert con.serialize() == before
 
 
 def sequences(good: list[Any]) -> list[Any]:
