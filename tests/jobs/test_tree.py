@@ -27,7 +27,7 @@ from tests.support.queue import (
 
 # Histories of the ordinary run, and of the soak; a variable makes the latter longer.
 ORDINARY = range(400)
-SOAK = range(400, 400 + int(os.environ.get("LEASE_HISTORIES", "1000")))
+SOAK = range(400, 400 + int(os.environ.get("LEASE_HISTORIES", "400")))
 
 NEVER = 2**63 - 1
 
