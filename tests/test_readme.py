@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lease.db.resources import folder
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
@@ -49,3 +51,17 @@ def test_readme_links_lead_to_its_own_headings():
 
     assert links
     assert set() == links - headings
+
+
+def test_readme_names_the_statements_of_each_verb():
+    """Every statement of a verb of the queue stands in the README, by name or by its group."""
+    named = set(re.findall(r"`([a-z]+(?:_[a-z*]+)+)`", README))
+    verbs = ("open", "enqueue", "claim", "finish", "redrive", "renew")
+    stems = {
+        file.name.removesuffix(".sql")
+        for file in folder("sql", "sqlite").iterdir()
+        if file.name.startswith(verbs) and "_bare_" not in file.name
+    }
+
+    assert stems
+    assert stems - named == set()
