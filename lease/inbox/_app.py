@@ -2,8 +2,7 @@
 
 import asyncio
 import sqlite3
-import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -19,6 +18,7 @@ from lease.db.locked import is_locked
 from lease.errors import Conflict
 from lease.inbox._accept import Effect
 from lease.inbox._accept_event import EventEffect
+from lease.inbox._room import Place, Room
 from lease.inbox._writer import Writer
 from lease.limits import MAX_PAYLOAD_BYTES
 from lease.model import Clock, Event, RecordedEvent
@@ -28,12 +28,16 @@ MAX_BODY = 16 * 1024
 # A sender may write a character of two bytes as an escape of six.
 MAX_EVENT_BODY = 4 * MAX_PAYLOAD_BYTES
 
+# What bodies may take until they are answered, all of them together; read, they take far more.
+_ROOM = 4 * MAX_EVENT_BODY
+
 # A client may take so long to send a body, and an event to get its turn at the database.
 BODY_S = 10.0
 TURN_S = 5.0
 
 _RETRY_AFTER = {"Retry-After": "1"}
 _CLOSE = {"Connection": "close"}
+_BUSY = _RETRY_AFTER | _CLOSE
 _UTF_8 = ("", "charset=utf-8", 'charset="utf-8"')
 
 
@@ -53,10 +57,11 @@ def create_app(
     `POST /` takes the JSON object `{"id": ..., "qty": ...}` and answers 200 with
     `{"accepted": true, "repeat": false}`, or with `"repeat": true` if the effect was made by
     an earlier delivery. Every other answer is `{"error": ...}` and changes nothing: 400 for
-    what is no JSON, 408 for a body that is too slow, 409 for an id that was accepted with
-    another quantity, 413 for a body over the limit, 415 for another content type, 422 for JSON
-    that is no event, 503 for a database that is locked or busy, 500 for anything unforeseen,
-    which is raised on for the server to log. `GET /health` answers 200.
+    what is no JSON, 403 for what a web page sends, 408 for a body that is too slow, 409 for an
+    id that was accepted with another quantity, 413 for a body over the limit, 415 for another
+    content type, 422 for JSON that is no event, 503 for a database that is locked or busy and
+    for more at once than there is room for, 500 for anything unforeseen, which is raised on for
+    the server to log. `GET /health` answers 200.
 
     `POST /events` takes what an outbox delivers, the JSON object `{"id": ..., "event_type": ...,
     "payload": ...}`, in the same way; there the content is type and payload.
@@ -107,6 +112,7 @@ class _Receiver:
         self._writer = writer
         self._max_body = max_body
         self._max_event_body = max_event_body
+        self._room = Room(max(_ROOM, max_body, max_event_body))
         self._body_s = body_s
         self._turn_s = turn_s
 
@@ -121,17 +127,28 @@ class _Receiver:
 
     async def receive(self, request: Request) -> Response:
         """Answer one `POST /`."""
-        _require_json(request)
-        event = _read_event(await self._read_body(request, self._max_body))
-        return await self._answer(self._writer.accept(event))
+        return await self._receive(
+            request, self._max_body, lambda body: self._writer.accept(_read_event(body))
+        )
 
     async def receive_event(self, request: Request) -> Response:
         """Answer one `POST /events`."""
-        _require_json(request)
-        event = _read_recorded_event(await self._read_body(request, self._max_event_body))
-        return await self._answer(self._writer.accept_event(event))
+        return await self._receive(
+            request,
+            self._max_event_body,
+            lambda body: self._writer.accept_event(_read_recorded_event(body)),
+        )
 
-    async def _read_body(self, request: Request, max_body: int) -> bytes:
+    async def _receive(
+        self, request: Request, max_body: int, accept: Callable[[bytes], Awaitable[bool]]
+    ) -> Response:
+        _refuse_browser(request)
+        _require_json(request)
+        with self._room.place() as place:
+            body = await self._read_body(request, max_body, place)
+            return await self._answer(accept(body))
+
+    async def _read_body(self, request: Request, max_body: int, place: Place) -> bytes:
         too_long = HTTPException(413, f"the body may have {max_body} bytes", _CLOSE)
         # The server has checked that it is a number; a chunked body declares none.
         if int(request.headers.get("content-length", "0")) > max_body:
@@ -143,6 +160,8 @@ class _Receiver:
                     body += chunk
                     if len(body) > max_body:
                         raise too_long
+                    if not place.grow(len(chunk)):
+                        raise HTTPException(503, "too much at once; send again", _BUSY)
         except TimeoutError as error:
             raise HTTPException(408, f"the body took over {self._body_s:g} s", _CLOSE) from error
         return bytes(body)
@@ -163,6 +182,15 @@ class _Receiver:
                 raise
             raise HTTPException(503, "the inbox is locked; send again", _RETRY_AFTER) from error
         return JSONResponse({"accepted": True, "repeat": not first})
+
+
+def _refuse_browser(request: Request) -> None:
+    """Refuse what a web page sends, by whichever name it has reached this address.
+
+    A browser says whose page it is with each POST; a sender of events has no page.
+    """
+    if "origin" in request.headers:
+        raise HTTPException(403, "web pages may not send events", _CLOSE)
 
 
 def _require_json(request: Request) -> None:
