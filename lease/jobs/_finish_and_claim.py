@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lease import checks
 from lease.db.transaction import write_transaction
-from lease.jobs._settle import Status, settle
+from lease.jobs._settle import NewStatus, settle
 from lease.jobs._take import take
 from lease.limits import MAX_BATCH, WIDE, Limits
 from lease.model import Fault, Outcome, Ticket
@@ -21,7 +21,7 @@ def finish_and_claim(
     fault: Fault | None = None,
     *,
     limits: Limits = WIDE,
-) -> tuple[list[Status], list[Ticket]]:
+) -> tuple[list[NewStatus], list[Ticket]]:
     """Do what `finish_many` and then `claim_many` do at one instant, in one transaction.
 
     A busy worker that does so pays half the syncs.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lease import checks
 from lease.db.transaction import write_transaction
-from lease.jobs._settle import Status, settle
+from lease.jobs._settle import NewStatus, settle
 from lease.limits import WIDE, Limits
 from lease.model import Fault, Outcome, Ticket
 
@@ -17,7 +17,7 @@ def finish_many(
     fault: Fault | None = None,
     *,
     limits: Limits = WIDE,
-) -> list[Status]:
+) -> list[NewStatus]:
     """Settle claimed jobs, as a call of `finish` for each result in order would.
 
     A stale ticket among them holds up no other.

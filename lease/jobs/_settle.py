@@ -11,10 +11,10 @@ FINISH_SETTLE = statement("finish_settle")
 FINISH_MANY_FIND = statement("finish_many_find")
 FINISH_MANY_SETTLE = statement("finish_many_settle")
 
-Status = str | Literal[False]
+NewStatus = str | Literal[False]
 
 
-def settle(con: sqlite3.Connection, results: list[Result], now_ms: int) -> list[Status]:
+def settle(con: sqlite3.Connection, results: list[Result], now_ms: int) -> list[NewStatus]:
     """Settle what each checked result says; return the new statuses in order, False if stale.
 
     One result is settled by a statement of its own, which costs less than those for a set.
@@ -25,7 +25,7 @@ def settle(con: sqlite3.Connection, results: list[Result], now_ms: int) -> list[
             con, **marker, outcome=outcome, now_ms=now_ms, delay_ms=delay_ms
         )
         return [settled[0] if settled else False]
-    statuses: list[Status] = [False] * len(results)
+    statuses: list[NewStatus] = [False] * len(results)
     if not results:
         return statuses
     tickets = array(tuple(marker.values()) for marker, _outcome, _delay_ms in results)
