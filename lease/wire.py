@@ -66,7 +66,7 @@ def canonical(payload: object) -> str:
 
 
 def _require_plain(value: object, depth: int) -> None:
-    if depth < 0:
+    if depth == 0 and type(value) in (dict, list):
         raise ValueError(f"it is nested over {_MAX_DEPTH} deep, or contains itself")
     if type(value) is dict:
         for key, item in value.items():

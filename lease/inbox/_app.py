@@ -143,6 +143,7 @@ class _Receiver:
         self, request: Request, max_body: int, accept: Callable[[bytes], Awaitable[bool]]
     ) -> Response:
         _refuse_browser(request)
+        _require_one_length(request)
         _require_json(request)
         with self._room.place() as place:
             body = await self._read_body(request, max_body, place)
@@ -191,6 +192,12 @@ def _refuse_browser(request: Request) -> None:
     """
     if "origin" in request.headers:
         raise HTTPException(403, "web pages may not send events", _CLOSE)
+
+
+def _require_one_length(request: Request) -> None:
+    """Refuse a body of two lengths, whose end a proxy before this server may see elsewhere."""
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        raise HTTPException(400, "the body must have one length, not two", _CLOSE)
 
 
 def _require_json(request: Request) -> None:

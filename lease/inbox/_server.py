@@ -24,8 +24,13 @@ from lease.model import Clock
 
 _LOG = logging.getLogger(__name__)
 
-# Well below the usual limit of 1024 open files.
+# Well below the usual limit of 1024 open files. Those beyond are told to come again, and
+# those far beyond are told nothing.
 _MAX_CONNECTIONS = 500
+_MOST_CONNECTIONS = 600
+
+# Without descriptors asyncio reports as many failures at once as may wait to be accepted.
+_BACKLOG = 100
 
 # The application's own answer to a slow body comes first.
 _GRACE_S = 1.0
@@ -91,6 +96,7 @@ def serve(
                 proxy_headers=False,
                 server_header=False,
                 limit_concurrency=_MAX_CONNECTIONS,
+                backlog=_BACKLOG,
                 timeout_graceful_shutdown=math.ceil(turn_s + _GRACE_S),
             ),
             on_ready,
@@ -121,6 +127,7 @@ class _Server(uvicorn.Server):
 def _protocol(body_s: float) -> type[asyncio.Protocol]:
     class Protocol(PatientProtocol):
         patience_s = body_s + _GRACE_S
+        most_connections = _MOST_CONNECTIONS
 
     return Protocol
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import sqlite3
@@ -64,7 +65,10 @@ def post(content: Any, path: str = "/", **headers: str) -> dict[str, Any]:
 
 
 class Receiver:
-    """`serve` in a process of its own; `options` are its arguments, `effect` one of EFFECTS."""
+    """`serve` in a process of its own; `options` are its arguments, `effect` one of EFFECTS.
+
+    With `descriptors` it may have no more than so many open.
+    """
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.process = subprocess.Popen(
@@ -212,6 +216,9 @@ EFFECTS = {"kill": _kill, "fail": _fail, "wait": _wait}
 def _main(path: str, options: str) -> None:
     given = json.loads(options)
     given["effect"] = EFFECTS.get(given.get("effect"))
+    descriptors = given.pop("descriptors", None)
+    if descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     serve(path, on_ready=lambda url: print(url, flush=True), **given)  # noqa: T201  (to the parent)
 
 
