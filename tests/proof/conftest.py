@@ -11,12 +11,12 @@ _ORDINARY = 20261130
 
 
 @pytest.fixture
-def tell(capsys: pytest.CaptureFixture[str]) -> Callable[[object], None]:
-    """Return a function that prints a line past pytest's capture."""
+def tell(request: pytest.FixtureRequest) -> Callable[[object], None]:
+    """Return a function that prints a line, now and at the end of the run."""
 
     def line(text: object) -> None:
-        with capsys.disabled():
-            print(f"\n{text}", flush=True)  # noqa: T201  (the figures are what a run is for)
+        print(text)  # noqa: T201  (the figures are what a run is for)
+        request.node.user_properties.append(("figure", str(text)))
 
     return line
 

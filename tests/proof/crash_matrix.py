@@ -57,6 +57,10 @@ class Witness:
         """Hear of a fault hook from the verb."""
         self._note("in the hook", name)
 
+    def effect(self, *_told: object) -> None:
+        """Stand for what an application does in the transaction of a finish."""
+        self._note("in", "effect")
+
     def send(self, _event: object) -> bool:
         """Stand for the outside world in `run_once`."""
         self._note("in", "send")
@@ -119,6 +123,8 @@ def _act(file: Path, scenario: Scenario, witness: Witness) -> None:
         parameters = inspect.signature(verb).parameters
         if "fault" in parameters:
             arguments["fault"] = witness.call
+        if "effect" in parameters:
+            arguments["effect"] = witness.effect
         if "send" in parameters:
             arguments["send"] = witness.send
             arguments["clock"] = iter(READINGS_MS).__next__

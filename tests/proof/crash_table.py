@@ -1,6 +1,6 @@
 """The crash matrix as Markdown: where a process was killed, and what the next one found.
 
-`python -m tests.proof.crash_table` prints it as the README shows it.
+`python -m tests.proof.crash_table README.md` puts it between the two marks in that file.
 """
 
 import json
@@ -15,6 +15,8 @@ from tests.proof.recovered import read
 from tests.proof.scenarios import SCENARIOS
 from tests.support.model import Book, Job
 from tests.support.processes import output, run_code
+
+_OPEN, _CLOSE = "<!-- crash-matrix -->", "<!-- /crash-matrix -->"
 
 _RUN = "import runpy, sys; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 
@@ -91,6 +93,18 @@ def _job(job: Job) -> str:
     return f"{job.id} {state}, attempts {job.attempts}, token {job.token}"
 
 
+def shown(file: Path) -> str:
+    """Return the table that a file shows."""
+    return file.read_text(encoding="utf-8").partition(_OPEN)[2].partition(_CLOSE)[0].strip()
+
+
+def show(file: Path, table: str) -> None:
+    """Put the table into a file, between its two marks."""
+    before, _, rest = file.read_text(encoding="utf-8").partition(_OPEN)
+    _, _, after = rest.partition(_CLOSE)
+    file.write_text(f"{before}{_OPEN}\n\n{table}\n\n{_CLOSE}{after}", encoding="utf-8")
+
+
 if __name__ == "__main__":
     with TemporaryDirectory() as place:
-        sys.stdout.write(markdown(run(Path(place))) + "\n")
+        show(Path(sys.argv[1]), markdown(run(Path(place))))

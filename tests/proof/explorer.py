@@ -147,6 +147,10 @@ class Explorer:
         ways: list[tuple[Way, State]] = [
             (reading, (rows, then_ms, held)) for reading, then_ms in self._world.clock(now_ms)
         ]
+        ways += [
+            (f"{owner} is killed", (rows, now_ms, self._held.number(left)))
+            for owner, left in self._world.deaths(self._held.values[held])
+        ]
         count = len(ways)
         for tickets in self._bearers(self._held.values[held]):
             edges, taken = self._edges_of(rows, now_ms, tickets)

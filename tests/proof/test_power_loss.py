@@ -45,7 +45,7 @@ def test_power_loss_keeps_whole_transactions_for_long(
     tmp_path: Path, mode: Mode, seed: int, tell: Tell
 ) -> None:
     """The same, at many more moments."""
-    check(mode, explore(tmp_path, mode, seed, histories=100, points=60), tell)
+    check(mode, explore(tmp_path, mode, seed, histories=60, points=60), tell)
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])

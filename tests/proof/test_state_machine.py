@@ -53,7 +53,7 @@ def test_queue_does_as_the_model(dialect: Open, seed: int) -> None:
 @pytest.mark.soak
 def test_queue_does_as_the_model_for_long(dialect: Open, seed: int) -> None:
     """The same, with many more and longer histories."""
-    drive(dialect, seed, examples=500, steps=100)
+    drive(dialect, seed, examples=300, steps=100)
 
 
 def test_queue_that_differs_from_the_model_is_found(dialect: Open, seed: int) -> None:

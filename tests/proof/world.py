@@ -40,6 +40,13 @@ class World(NamedTuple):
         if now_ms > 0:
             yield "the clock jumps back", max(0, now_ms - self.jump_ms)
 
+    def deaths(self, held: Held) -> Iterator[tuple[str, Held]]:
+        """Yield each worker that holds a ticket, and what is held once it is dead."""
+        for owner in self.owners:
+            left = tuple(ticket for ticket in held if ticket[2] != owner)
+            if left != held:
+                yield owner, left
+
     def steps(self, book: Book, now_ms: int) -> Iterator[Step]:
         """Yield the steps that need no ticket."""
         for job in self.jobs:
