@@ -32,7 +32,11 @@ SECTIONS = {
 
 def main(arguments: Sequence[str]) -> int:
     """Measure; return 0, or 1 if a target was missed, though never for a quick run."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    unknown = [section for section in options.sections if section not in SECTIONS]
+    if unknown:
+        parser.error(f"there is no section {unknown[0]}; choose from: {', '.join(SECTIONS)}")
     scale = QUICK if options.quick else FULL
     if options.rounds:
         scale = scale._replace(rounds=options.rounds)

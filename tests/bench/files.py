@@ -90,6 +90,9 @@ def opened(
 def fill(con: sqlite3.Connection, shape: Shape, size: int) -> None:
     """Put that many jobs into a queue, besides the one that is ready."""
     first = 0
+    (level,) = con.execute("PRAGMA synchronous").fetchone()
+    # Otherwise the first sync that is measured would write all of this to the disk.
+    con.execute("PRAGMA synchronous = FULL")
     con.execute("BEGIN IMMEDIATE")
     for block in shape.blocks:
         count = round(size * block.share)
@@ -98,6 +101,7 @@ def fill(con: sqlite3.Connection, shape: Shape, size: int) -> None:
     if not shape.claimable:
         put(con, ("ready",), first, 1)
     con.execute("COMMIT")
+    con.execute(f"PRAGMA synchronous = {level}")
 
 
 def put(con: sqlite3.Connection, kinds: tuple[str, ...], first: int, count: int) -> None:

@@ -38,7 +38,7 @@ FULL = Scale(
     backlog=1_000_000,
     seconds=2.0,
     jobs=640,
-    processes=5,
+    processes=8,
 )
 
 QUICK = Scale(

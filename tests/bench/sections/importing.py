@@ -22,9 +22,7 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
 
         return start
 
-    samples = interleaved(
-        [case(code) for code in (_LEAST, *_OURS)], scale.rounds, 4 * scale.processes
-    )
+    samples = interleaved([case(code) for code in (_LEAST, *_OURS)], scale.rounds, scale.processes)
     yield Row(f"python -c '{_LEAST}'", samples.of(_LEAST, 1e3), "ms")
     for code in _OURS:
         yield Row(
