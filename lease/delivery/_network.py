@@ -1,9 +1,11 @@
 """Network streams that hold one deadline a request, over however many reads and writes.
 
 The client library's time-outs are for each read or write on its own: a server that drips a
-byte a second would never meet one.
+byte a second would never meet one. And it takes whatever comes after an answer, unasked, for
+that to the next request.
 """
 
+import re
 import socket
 import ssl
 import threading
@@ -13,6 +15,11 @@ from typing import Any
 
 import httpcore
 from httpcore import SOCKET_OPTION, ConnectError, ConnectTimeout, ReadTimeout, WriteTimeout
+
+# What is longer than this is not looked at, and its connection not used again.
+_MAX_HEARD = 64 * 1024
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,9})[ \t]*\r\n", re.IGNORECASE)
+_LAST_CHUNK = b"0\r\n\r\n"
 
 
 class Deadline(threading.local):
@@ -67,11 +74,16 @@ class _DeadlineStream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._heard = bytearray()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  (as above)
-        return self._inner.read(max_bytes, self._deadline.left(ReadTimeout))
+        data = self._inner.read(max_bytes, self._deadline.left(ReadTimeout))
+        if len(self._heard) <= _MAX_HEARD:
+            self._heard += data
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  (as above)
+        self._heard.clear()
         self._inner.write(buffer, self._deadline.left(WriteTimeout))
 
     def close(self) -> None:
@@ -89,7 +101,21 @@ class _DeadlineStream(httpcore.NetworkStream):
         )
 
     def get_extra_info(self, info: str) -> Any:
+        """Say of an idle connection that there is something to read, and it is not used again."""
+        if info == "is_readable" and not _is_one_answer(bytes(self._heard)):
+            return True
         return self._inner.get_extra_info(info)
+
+
+def _is_one_answer(heard: bytes) -> bool:
+    """Return whether what was read ends where the answer to the last request does."""
+    head, blank, body = heard.partition(b"\r\n\r\n")
+    length = _LENGTH.search(head + blank)
+    if length:
+        return len(body) == int(length[1])
+    if b"\r\n\r\nHTTP/" in heard:
+        return False
+    return not body or body.endswith(_LAST_CHUNK)
 
 
 def _addresses(host: str, port: int) -> list[str]:

@@ -179,7 +179,7 @@ def test_receiver_answers_any_event(
         b"POST / HTTP/1.1\r\nX: " + b"y" * 200_000,
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nContent-Length: 8\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nConnection: close\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFF\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         b"POST / HTTP/9.9\r\nHost: x\r\nConnection: close\r\n\r\n",
