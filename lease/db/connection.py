@@ -12,7 +12,7 @@ StrPath = str | os.PathLike[str]
 # UPDATE ... RETURNING came with this version.
 OLDEST_SQLITE = (3, 35, 0)
 
-_BESIDE = ("-journal", "-wal", "-shm")
+BESIDE = ("-journal", "-wal", "-shm")
 
 
 def connect(path: StrPath, *, create: bool = True, timeout_s: float = 1) -> sqlite3.Connection:
@@ -56,7 +56,7 @@ def _refuse_special(name: str) -> None:
     mode = _mode(name)
     if not (S_ISREG(mode) or S_ISDIR(mode)):
         raise UnusableFile("it is a pipe, a socket or a device; name an ordinary file")
-    for each in _BESIDE:
+    for each in BESIDE:
         if not S_ISREG(_mode(name + each)):
             raise UnusableFile(
                 f"{os.path.basename(name)}{each} beside it is no ordinary file; "

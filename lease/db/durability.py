@@ -40,7 +40,7 @@ def make_durable(con: sqlite3.Connection, journal_mode: JournalMode | None) -> J
             or others have the file open in the other mode.
         sqlite3.OperationalError: another connection is in the way.
     """
-    mode = _mode(con) if journal_mode is None else _switched(con, journal_mode)
+    mode = mode_in_force(con) if journal_mode is None else _switched(con, journal_mode)
     DURABILITY_FULL.none(con)
     (level,) = DURABILITY_LEVEL.one(con)
     if mode not in _JOURNAL or mode != (journal_mode or mode) or level != _FULL:
@@ -50,6 +50,12 @@ def make_durable(con: sqlite3.Connection, journal_mode: JournalMode | None) -> J
             "another file"
         )
     return mode
+
+
+def mode_in_force(con: sqlite3.Connection) -> JournalMode:
+    """Return the journal mode of a file, which a stranger may have set to yet another one."""
+    (mode,) = DURABILITY_MODE.one(con)
+    return cast(JournalMode, mode)
 
 
 def has_wal_reset_fault(version: tuple[int, int, int] = sqlite3.sqlite_version_info) -> bool:
@@ -65,11 +71,6 @@ def has_wal_reset_fault(version: tuple[int, int, int] = sqlite3.sqlite_version_i
     return (3, 7) <= series < max(_MENDED)
 
 
-def _mode(con: sqlite3.Connection) -> JournalMode:
-    (mode,) = DURABILITY_MODE.one(con)
-    return cast(JournalMode, mode)
-
-
 def _switched(con: sqlite3.Connection, journal_mode: JournalMode) -> JournalMode:
     try:
         (mode,) = _JOURNAL[journal_mode].one(con)
@@ -77,7 +78,7 @@ def _switched(con: sqlite3.Connection, journal_mode: JournalMode) -> JournalMode
         # Only the primary part of the code, which tells no two ways of being busy apart.
         if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
             raise
-        mode = _mode(con)
+        mode = mode_in_force(con)
         if mode != journal_mode:
             raise UnusableFile(
                 f"others have the file open with journal_mode={mode}, which keeps it from "

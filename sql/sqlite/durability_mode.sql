@@ -3,6 +3,6 @@
 -- Parameters
 --   none
 -- Result     one; journal_mode
--- Called by  lease.db.durability._mode
+-- Called by  lease.db.durability.mode_in_force
 -- Plan       -
 PRAGMA journal_mode;
