@@ -64,6 +64,7 @@ FILL = {
             '2026-01-01T00:00:00Z', CASE WHEN n % 50 THEN '2026-01-01T00:00:' || n END
         FROM row
         """,
+    "yoyo_lock": "INSERT INTO yoyo_lock SELECT 1, '2026-01-01', 1",
     "deliveries": "INSERT INTO deliveries SELECT 'job-' || n, '{}', '2026-01-01' FROM row",
 }
 
@@ -92,6 +93,8 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     with closing(connect(tmp_path_factory.mktemp("schema") / "all.db")) as con:
         with write_transaction(con):
             apply(con, _SHIPPED)
+            # The yoyo command makes this one, in any file on which it works.
+            con.execute("CREATE TABLE yoyo_lock (locked INT PRIMARY KEY, ctime TEXT, pid INT)")
         empty = con.serialize()
         tables = con.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' "

@@ -1,14 +1,17 @@
 """The lease queue's verbs, with bounds that the caller chooses."""
 
 from lease.jobs._backoff import retry_delay
+from lease.jobs._backup import backup
 from lease.jobs._claim import claim
 from lease.jobs._claim_many import claim_many
+from lease.jobs._doctor import Finding, doctor
 from lease.jobs._due import next_due
 from lease.jobs._enqueue import enqueue
 from lease.jobs._enqueue_many import enqueue_many
 from lease.jobs._finish import finish
 from lease.jobs._finish_and_claim import finish_and_claim
 from lease.jobs._finish_many import finish_many
+from lease.jobs._integrity import integrity_check
 from lease.jobs._list import Job, Status, list_jobs
 from lease.jobs._open import create_queue, open_queue
 from lease.jobs._redrive import redrive
@@ -18,17 +21,21 @@ from lease.jobs._stats import Stats, stats
 from lease.jobs._tree import tree_check, tree_rebuild
 
 __all__ = [
+    "Finding",
     "Job",
     "Stats",
     "Status",
+    "backup",
     "claim",
     "claim_many",
     "create_queue",
+    "doctor",
     "enqueue",
     "enqueue_many",
     "finish",
     "finish_and_claim",
     "finish_many",
+    "integrity_check",
     "list_jobs",
     "next_due",
     "open_queue",
