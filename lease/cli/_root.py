@@ -18,6 +18,8 @@ _COMMANDS = {
     "stats": "queue_files",
     "jobs": "queue_files",
     "redrive": "queue_files",
+    "doctor": "care",
+    "backup": "care",
     "outbox": "outbox",
     "demo": "demo",
 }

@@ -16,7 +16,8 @@ from lease.cli import _root, main
 from tests.support.cli import Ran, ended, lease, started
 from tests.support.processes import ROOT, environment, run_code
 
-COMMANDS = ["init", "enqueue", "work", "receive", "stats", "jobs", "redrive", "outbox", "demo"]
+COMMANDS = ["init", "enqueue", "work", "receive", "stats", "jobs", "redrive"]
+COMMANDS += ["doctor", "backup", "outbox", "demo"]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
