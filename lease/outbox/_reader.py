@@ -14,7 +14,7 @@ from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import InvalidResponse, ResponseError
 
 from lease.limits import MAX_PAYLOAD_BYTES
-from lease.outbox.accelerator import MAX_POP
+from lease.outbox.model import MAX_POP
 
 Reply = bytes | int | list[Any] | ResponseError | None
 

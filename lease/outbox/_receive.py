@@ -3,8 +3,8 @@
 from lease.checks import integer
 from lease.errors import AcceleratorError
 from lease.outbox._hint import decode
-from lease.outbox.accelerator import MAX_POP, Accelerator
-from lease.outbox.model import Record
+from lease.outbox.accelerator import Accelerator
+from lease.outbox.model import MAX_POP, Record
 
 
 def receive(accelerator: Accelerator, count: int) -> list[Record]:

@@ -8,8 +8,8 @@ from redis.exceptions import InvalidResponse, RedisError, ResponseError
 
 from lease.checks import shown
 from lease.errors import AcceleratorError
+from lease.outbox._address import Address
 from lease.outbox._reader import Reader
-from lease.outbox.accelerator import Address
 
 _MAX_TEXT = 200
 

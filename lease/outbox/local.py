@@ -3,7 +3,7 @@
 from collections import deque
 
 from lease.checks import integer
-from lease.outbox.accelerator import MAX_POP
+from lease.outbox.model import MAX_POP
 
 
 class LocalQueue:

@@ -4,6 +4,9 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypedDict
 
+#: The most copies that one pop of an accelerator may ask for.
+MAX_POP = 10_000
+
 
 class Record(TypedDict):
     """One recorded event; also what travels through an accelerator, where it is only a hint."""
