@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from lease import checks
 from lease.limits import CEILING, WIDE
@@ -58,6 +59,17 @@ def database_path(value: str) -> str:
     if value in ("", ":memory:"):
         raise click.BadParameter(f"{value!r} names no file")
     return value
+
+
+def refuse_password(context: click.Context, parameter: click.Parameter, url: str) -> str:
+    """Return a URL that every user of this machine may see among the arguments of the process."""
+    given = context.get_parameter_source(str(parameter.name))
+    if given is ParameterSource.COMMANDLINE and "@" in url.partition("://")[2].partition("/")[0]:
+        raise click.BadParameter(
+            "a password among the arguments can be seen by every user of this machine; "
+            f"give the URL in {parameter.envvar}"
+        )
+    return url
 
 
 def duration_option(
@@ -120,7 +132,16 @@ ATTEMPTS = click.option(
     show_default=True,
     help="How often the job may be tried.",
 )
-TO = click.option("--to", "url", required=True, metavar="URL", help="Where each job is posted.")
+TO = click.option(
+    "--to",
+    "url",
+    required=True,
+    metavar="URL",
+    envvar="LEASE_TO",
+    show_envvar=True,
+    callback=refuse_password,
+    help="Where each job is posted; with a user and a password only from the environment.",
+)
 OWNER = click.option(
     "--owner", type=identifier, metavar="NAME", help="Name of this worker; by default a random one."
 )

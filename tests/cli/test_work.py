@@ -132,11 +132,14 @@ def test_work_drain_retries_until_it_succeeds(con: sqlite3.Connection, queue_pat
     assert re.fullmatch(r"a: attempt 1 failed, .* answered 503; again in \dms\n", err)
 
 
-def test_work_keeps_a_password_to_itself(con: sqlite3.Connection, queue_path: Path) -> None:
+def test_work_keeps_a_password_to_itself(
+    con: sqlite3.Connection, queue_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is secret in the URL appears in no line."""
     fill(con, "a")
+    monkeypatch.setenv("LEASE_TO", "http://me:s3cret@127.0.0.1:9/")
 
-    ran = lease("work", queue_path, "--to", "http://me:s3cret@127.0.0.1:9/", "--once")
+    ran = lease("work", queue_path, "--once")
 
     assert ran.code == 1
     assert "127.0.0.1" in ran.err
