@@ -36,6 +36,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 RAISES_VALUE_ERROR = {
     "lease.db.statements",  # at import, for a file whose header names another statement
     "lease.wire",  # for a text from outside that is no JSON
+    "lease.outbox._address",
     "lease.outbox.accelerator",  # for a server's URL, which it takes apart
     "lease.db.connection",  # for a path that names no file, in any of a path's types
 }
