@@ -206,7 +206,7 @@ def test_imports_make_no_circle():
     assert needs == {}
 
 
-LATE = {"yoyo", "sqlparse", "click", "httpx", "starlette", "uvicorn", "anyio", "redis"}
+LATE = {"yoyo", "sqlparse", "click", "httpcore", "httpx", "starlette", "uvicorn", "anyio", "redis"}
 LATE |= {"dataclasses", "inspect", "importlib.resources", "importlib.metadata", "json"}
 LATE |= {"tempfile", "logging", "argparse", "socket", "ssl", "http", "email", "uuid", "asyncio"}
 
