@@ -84,7 +84,7 @@ class Renewals:
         def connect() -> sqlite3.Connection:
             # Most runs never need it.
             if not opened:
-                opened.append(jobs.open_queue(self._options.path, create=False))
+                opened.append(self._turns.connect())
             return opened[0]
 
         try:

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from lease import jobs
 from lease.db.locked import is_full, is_locked
 from lease.dispatcher._mail import Mail
 from lease.dispatcher._model import Options, Tally, Until
@@ -49,7 +48,7 @@ class Run:
 
     def run(self) -> Tally:
         """Open the file, deliver, and leave nothing behind."""
-        con = self._patiently(lambda: jobs.open_queue(self._options.path, create=False), None)
+        con = self._patiently(self._work.connect, None)
         if con is not None:
             try:
                 self._deliver(con)
@@ -91,12 +90,9 @@ class Run:
             return 0
         if not free:
             return 0
-        due_ms = jobs.next_due(con)
-        due_in_ms = None if due_ms is None else max(0, due_ms - self._work.now())
-        if due_in_ms == 0:
-            self._work.commit(con, free)
+        found = self._work.look(con, free)
         self._has_looked = True
-        return due_in_ms
+        return found
 
     def _free(self) -> int:
         """Return how many jobs may be claimed: as many as senders wait for one, never more."""

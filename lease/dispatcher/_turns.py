@@ -1,19 +1,23 @@
 """Turns at the queue's file: among the threads of a run, and among the processes that write."""
 
+import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TypeVar
 
+from lease import jobs
 from lease.db.connection import StrPath
+from lease.db.locked import is_locked
 from lease.db.turnstile import Turnstile
 
 _Done = TypeVar("_Done")
 
 
 class Turns:
-    """Lets one thread of the run at a time do what writes, when it is this process's turn.
+    """Lets one thread of the run at a time use the file, when it is this process's turn.
 
+    Reading needs a turn as well: between the commits of busy writers a reader may find no gap.
     Where the gate files of a turnstile cannot be made or locked, the processes go without: SQLite
     keeps them safe, and only their order is lost.
 
@@ -28,6 +32,15 @@ class Turns:
         self._pen = threading.Lock()
         self._turnstile: Turnstile | None = None
         self._is_without = False
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the queue, in a turn where it is locked: a stranger's file gets no gates."""
+        try:
+            return jobs.open_queue(self._path, create=False)
+        except sqlite3.OperationalError as error:
+            if not is_locked(error):
+                raise
+        return self.take(lambda: jobs.open_queue(self._path, create=False))
 
     def take(self, work: Callable[[], _Done]) -> _Done:
         """Do something when it is this thread's turn, and return what it returns."""
@@ -46,7 +59,6 @@ class Turns:
             self._turnstile.close()
 
     def _gates(self) -> Turnstile:
-        # Not before something is written: who only looks leaves no files behind.
         if self._turnstile is None:
             self._turnstile = Turnstile(self._path)
         return self._turnstile

@@ -87,6 +87,25 @@ class Work:
         while self.records and self.out > 0 and (left_s := flush_until - monotonic()) > 0:
             self._take_in(left_s)
 
+    def connect(self) -> sqlite3.Connection:
+        """Open the queue."""
+        return self._turns.connect()
+
+    def look(self, con: sqlite3.Connection, max_jobs: int) -> int | None:
+        """Claim and hand out if a job is due; otherwise only read.
+
+        Args:
+            con: a connection with no transaction open.
+            max_jobs: how many to claim at most, from 1.
+
+        Returns:
+            In how many milliseconds the next job is due, 0 if there may be more to do at once,
+            or None if no job is open.
+        """
+        due_in_ms, hands = self._turns.take(lambda: self._look(con, max_jobs))
+        self._hand_out(hands)
+        return due_in_ms
+
     def commit(self, con: sqlite3.Connection, max_jobs: int) -> None:
         """Record what there is to record, claim, hand out and tell.
 
@@ -94,15 +113,9 @@ class Work:
             con: a connection with no transaction open.
             max_jobs: how many to claim at most, or 0 to claim none.
         """
-        if max_jobs:
-            # Before the claim: a thread that cannot be started must not cost an attempt.
-            self._renewals.start()
-            self._senders.start()
         statuses, hands = self._turns.take(lambda: self._write(con, max_jobs))
         records, self.records = self.records, []
-        for hand in hands:
-            self._senders.hand(hand)
-            self.out += 1
+        self._hand_out(hands)
         self._settle(list(zip(records, statuses, strict=True)))
 
     def expire(self) -> None:
@@ -117,6 +130,13 @@ class Work:
                 late.append((record, False))
         self._settle(late)
 
+    def _look(self, con: sqlite3.Connection, max_jobs: int) -> tuple[int | None, list[Hand]]:
+        due_ms = jobs.next_due(con)
+        if due_ms is None:
+            return None, []
+        due_in_ms = max(0, due_ms - self.now())
+        return due_in_ms, [] if due_in_ms else self._write(con, max_jobs)[1]
+
     def _write(self, con: sqlite3.Connection, max_jobs: int) -> tuple[list[_Status], list[Hand]]:
         options = self._options
         # The tickets are those of this turn: a renewal may have come before it.
@@ -124,10 +144,18 @@ class Work:
         now_ms = self.now()
         if not max_jobs:
             return jobs.finish_many(con, results, now_ms, limits=options.limits), []
+        # Before the claim: a thread that cannot be started must not cost an attempt.
+        self._renewals.start()
+        self._senders.start()
         statuses, tickets = jobs.finish_and_claim(
             con, results, options.owner, now_ms, max_jobs, options.lease_ms, limits=options.limits
         )
         return statuses, [self._renewals.keep(ticket, now_ms) for ticket in tickets]
+
+    def _hand_out(self, hands: list[Hand]) -> None:
+        for hand in hands:
+            self._senders.hand(hand)
+            self.out += 1
 
     def _settle(self, settled: list[tuple[_Record, _Status]]) -> None:
         # All of them first: what is told may take its time, or fail.

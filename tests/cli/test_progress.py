@@ -139,12 +139,19 @@ def test_without_a_terminal_idling_is_silent() -> None:
 def test_tell_trouble_and_step_back_are_told() -> None:
     """What holds up the worker as a whole is told wherever it runs."""
     stream = io.StringIO()
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
     with Progress(stream) as progress:
         progress.tell_trouble(sqlite3.OperationalError("database is locked"))
+        progress.tell_trouble(full)
+        progress.tell_trouble(PermissionError(13, "Permission denied", "q.db-gate1"))
         progress.tell_step_back(3_600_000)
 
     assert stream.getvalue() == (
         "the queue is locked by another process (database is locked); waiting for it\n"
+        "the queue cannot grow (database or disk is full); waiting for room\n"
+        "the workers of this queue cannot take turns ([Errno 13] Permission denied: "
+        "'q.db-gate1'); going on without\n"
         "the system's clock went back by 1h; time stands still here until it has caught up, "
         "or restart this worker to go by the new time\n"
     )

@@ -1,4 +1,4 @@
-"""is_locked: what another connection causes, and what stays as it is."""
+"""is_locked and is_full: what passes, and what stays as it is."""
 
 import sqlite3
 from contextlib import closing
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lease.db.locked import is_locked
+from lease.db.locked import is_full, is_locked
 from tests.support.queue import reading, without_waiting, writing
 
 
@@ -51,5 +51,17 @@ def test_is_locked_leaves_other_errors_alone() -> None:
     foreign.sqlite_errorcode = sqlite3.SQLITE_BUSY  # type: ignore[attr-defined]  # a stranger's
 
     assert not is_locked(caught.value)
+    assert not is_full(caught.value)
     assert not is_locked(sqlite3.OperationalError("database is locked"))
     assert not is_locked(foreign)
+
+
+def test_is_full_tells_a_disk_without_room(con: sqlite3.Connection) -> None:
+    """A file that may not grow is worth another try once there is room; it is not locked."""
+    con.execute("PRAGMA max_page_count = 1")
+
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        con.execute("CREATE TABLE large AS SELECT zeroblob(1000000) AS bytes")
+
+    assert is_full(caught.value)
+    assert not is_locked(caught.value)

@@ -44,7 +44,7 @@ def turnstile(database):
 
 def is_held(database, gate):
     """Tell whether somebody holds a gate's lock."""
-    probe = os.open(f"{database}-gate{gate}", os.O_RDONLY)
+    probe = os.open(f"{database}-gate{gate}", os.O_RDONLY | os.O_NONBLOCK)
     try:
         fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -111,6 +111,45 @@ def test_turnstile_goes_in_without_a_turn_when_its_patience_ends(database, turns
     assert is_held(database, gate)
 
     os.close(stopped)
+
+
+@pytest.mark.parametrize("gate", [1, 2])
+def test_turnstile_has_less_patience_with_a_gate_that_stayed_shut(
+    database, turnstile, monkeypatch, gate
+):
+    """It waits a tenth as long the next time, and in full once it has found the gate open."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda _: now.__setitem__(0, now[0] + 1))
+    each = turnstile(patience_s=100)
+    stopped = os.open(f"{database}-gate{gate}", os.O_RDONLY)
+    waits = []
+
+    def enter():
+        before = now[0]
+        with each:
+            waits.append(now[0] - before)
+
+    fcntl.flock(stopped, fcntl.LOCK_EX)
+    enter()
+    enter()
+    fcntl.flock(stopped, fcntl.LOCK_UN)
+    enter()
+    fcntl.flock(stopped, fcntl.LOCK_EX)
+    enter()
+    os.close(stopped)
+
+    assert waits == [100, 10, 0, 100]
+
+
+def test_turnstile_opens_a_pipe_in_place_of_a_gate(database):
+    """What somebody put there holds nobody up."""
+    os.mkfifo(f"{database}-gate1")
+
+    piped = Turnstile(database, 0)
+    with piped:
+        assert (is_held(database, 1), is_held(database, 2)) == (False, True)
+    piped.close()
 
 
 def test_turnstile_is_freed_by_the_death_of_its_holder(database, turnstile):

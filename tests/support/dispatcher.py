@@ -1,14 +1,14 @@
 """What the tests of the dispatcher share: a clock, senders, and locks that come and go."""
 
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lease import Event
 from lease.dispatcher import Dispatcher
 from tests.support.processes import DEADLINE_S
-from tests.support.queue import NOW, writing
+from tests.support.queue import NOW
 
 #: Makes a dispatcher on the queue of the test.
 Start = Callable[..., Dispatcher]
@@ -88,15 +88,15 @@ def raising(error: BaseException, *signals: threading.Event) -> Callable[..., ob
 
 
 def locked_for(path: Path, tries: int) -> Callable[[object], None]:
-    """Take the write lock now, and let it go at so many reports."""
-    lock: Any = writing(path)
-    lock.__enter__()
+    """Take the write lock now, and let it go at so many reports, in whichever thread."""
+    other = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
     reports: list[object] = []
 
     def report(error: object) -> None:
         reports.append(error)
         if len(reports) == tries:
-            lock.__exit__(None, None, None)
+            other.close()
 
     return report
 

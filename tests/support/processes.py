@@ -44,11 +44,17 @@ def output(done: subprocess.CompletedProcess[str]) -> str:
 
 
 class Child:
-    """One function of `tests.processes.children` in its own process, spoken to in JSON lines."""
+    """One function of a module of children in its own process, spoken to in JSON lines."""
 
-    def __init__(self, function: str, *arguments: object, gate: int | None = None) -> None:
+    def __init__(
+        self,
+        function: str,
+        *arguments: object,
+        gate: int | None = None,
+        module: str = "tests.processes.children",
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.children", function, json.dumps(arguments)],
+            [sys.executable, "-m", module, function, json.dumps(arguments)],
             cwd=ROOT,
             env=environment(GATE="" if gate is None else str(gate)),
             pass_fds=() if gate is None else (gate,),
