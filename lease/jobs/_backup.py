@@ -19,8 +19,8 @@ _PAUSE_S = 0.01
 # Each change by others makes a copy in steps begin anew; a busy queue would never let it end.
 _MAX_RESTARTS = 3
 
-# In a row; each try waits for as long as the connection does for any lock.
-_MAX_REFUSALS = 10
+# In a row, ten seconds in all: SQLite waits only once in a copy as the connection was told to.
+_MAX_REFUSALS = 1000
 
 
 def backup(con: sqlite3.Connection, path: StrPath) -> Stats:
@@ -50,7 +50,7 @@ def backup(con: sqlite3.Connection, path: StrPath) -> Stats:
         OSError: no file can be made at `path`.
         UnusableFile: the copy is not sound, since the original is not.
         sqlite3.ProgrammingError: the connection has a transaction open.
-        sqlite3.OperationalError: the original is locked for too long, or the disk is full.
+        sqlite3.OperationalError: the original stays locked for ten seconds, or the disk is full.
 
         Whatever is raised, no copy is left.
 

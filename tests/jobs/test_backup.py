@@ -274,10 +274,11 @@ def test_backup_waits_for_a_lock_and_goes_on(
 
 
 def test_backup_gives_up_on_a_lock_that_stays(
-    con: sqlite3.Connection, queue_path: Path, copy_path: Path, meddle
+    con: sqlite3.Connection, queue_path: Path, copy_path: Path, meddle, monkeypatch
 ):
     """It ends with SQLite's own error, after as many tries as are borne."""
     without_waiting(con)
+    monkeypatch.setattr(_backup, "_PAUSE_S", 0)
     steps = meddle(lambda: None)
     with closing(sqlite3.connect(queue_path, isolation_level=None)) as writer:
         writer.execute("BEGIN EXCLUSIVE")
