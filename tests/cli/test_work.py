@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -157,6 +157,8 @@ def test_work_keeps_a_password_to_itself(
         (("--to", NOWHERE, "--backoff", "2s", "--backoff-cap", "1s"), "--backoff-cap is shorter"),
         (("--to", NOWHERE, "--lease", "25h"), "Invalid value for '--lease': 25h is not from"),
         (("--to", NOWHERE, "--poll", "5"), "Invalid value for '--poll': '5' is no duration"),
+        (("--to", NOWHERE, "--concurrency", "0"), "Invalid value for '--concurrency': '0' is no"),
+        (("--to", NOWHERE, "--concurrency", "1001"), "Invalid value for '--concurrency': '1001'"),
         (("--to", NOWHERE, "--owner", "a b"), "Invalid value for '--owner': it must be a str"),
     ],
 )
@@ -244,6 +246,64 @@ def test_a_second_signal_ends_it_at_once(con: sqlite3.Connection, queue_path: Pa
         receiver.may_answer.set()
 
     assert job(con, "a")["status"] == "leased"
+
+
+class Meeting:
+    """Takes so many requests before it answers any of them, which it does when it is told to."""
+
+    def __init__(self, count: int) -> None:
+        self.handlers = [self._ask] * (count - 1) + [self._ask_last]
+        self.asked = threading.Event()
+        self.may_answer = threading.Event()
+        self._socks: list[socket.socket] = []
+
+    def _ask(self, sock: socket.socket) -> None:
+        request_of(sock)
+        self._socks.append(sock.dup())
+
+    def _ask_last(self, sock: socket.socket) -> None:
+        self._ask(sock)
+        self.asked.set()
+        self.may_answer.wait(60)
+        for each in self._socks:
+            with each, suppress(OSError):
+                each.sendall(answer("200 OK", b'{"accepted": true}'))
+
+
+def test_work_sends_several_jobs_at_a_time(con: sqlite3.Connection, queue_path: Path) -> None:
+    """As many as it was told to; a first signal lets all of them end, and begins no other."""
+    fill(con, *"abcde")
+    receiver = Meeting(3)
+
+    with (
+        server(*receiver.handlers) as url,
+        started("work", queue_path, "--to", url, "--concurrency", "3") as process,
+    ):
+        assert receiver.asked.wait(60)
+        process.send_signal(signal.SIGTERM)
+        until(lambda: _catches(process.pid, signal.SIGTERM) is False)
+        receiver.may_answer.set()
+        assert ended(process) == (0, "3 done\n", "")
+
+    assert [each["status"] for each in all_jobs(con)] == ["done"] * 3 + ["pending"] * 2
+
+
+def test_a_second_signal_ends_several_sends_at_once(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """None of them is waited for; they stay leased."""
+    fill(con, *"abc")
+    receiver = Meeting(3)
+
+    with server(*receiver.handlers) as url:
+        with started("work", queue_path, "--to", url) as process:
+            assert receiver.asked.wait(60)
+            process.send_signal(signal.SIGTERM)
+            until(lambda: _catches(process.pid, signal.SIGTERM) is False)
+            assert ended(process, signal.SIGTERM) == (-signal.SIGTERM, "", "")
+        receiver.may_answer.set()
+
+    assert [each["status"] for each in all_jobs(con)] == ["leased"] * 3
 
 
 def _catches(pid: int, number: int) -> bool:
