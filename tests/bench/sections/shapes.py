@@ -61,7 +61,9 @@ class Claims:
 def _claims(scale: Scale, place: Path, shape: Shape) -> Iterator[Row]:
     cases = [Claims(place / f"{size}.db", shape, size) for size in scale.sizes]
     cases.append(Claims(place / "empty.db", files.EMPTY, 0))
-    samples = interleaved(cases, scale.rounds, chunk=scale.chunk)
+    # The smallest table of the mixed shape must not run dry.
+    chunk = max(1, min(scale.chunk, scale.sizes[0] // 4 // scale.rounds))
+    samples = interleaved(cases, scale.rounds, chunk=chunk)
     for size in scale.sizes:
         yield Row(
             f"claim, {size:,} rows: {shape.name}",
