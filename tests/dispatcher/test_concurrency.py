@@ -14,6 +14,7 @@ from lease import WIDE, Event, Permanent, Retryable, jobs
 from lease.dispatcher import Dispatcher, Result, Tally, _work
 from lease.dispatcher._hand import Hand
 from lease.dispatcher._mail import Answer, Mail
+from lease.dispatcher._senders import SenderThreads
 from tests.support.dispatcher import (
     Sender,
     Sends,
@@ -340,6 +341,29 @@ def test_stop_lets_every_send_in_hand_end(con: sqlite3.Connection, start: Start)
     assert states(con) == ["done"] * 3 + ["pending"] * 3
 
 
+def test_stop_during_a_look_lets_every_send_in_hand_end(
+    con: sqlite3.Connection, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that has just found nothing to do does not wait for it any more."""
+    put_pending(con, id="job-1", deadline=DAY)
+    put_pending(con, id="job-2", deadline=DAY, available_at=NOW + 1000)
+    stopped = Signal()
+    next_due = jobs.next_due
+
+    def look(con: sqlite3.Connection) -> int | None:
+        due_ms = next_due(con)
+        if due_ms is not None and due_ms > NOW:
+            worker.stop()
+            stopped.set()
+        return due_ms
+
+    monkeypatch.setattr(jobs, "next_due", look)
+    worker = start(Sends(**{"job-1": stopped}), concurrency=2)
+
+    assert worker.run() == Tally(done=1)
+    assert states(con) == ["done", "pending"]
+
+
 @pytest.mark.usefixtures("hasty")
 def test_stop_during_a_lock_lets_every_send_in_hand_end(
     con: sqlite3.Connection,
@@ -496,6 +520,42 @@ def test_run_that_fails_twice_tells_the_first_error(con: sqlite3.Connection, sta
             thread.join(DEADLINE_S)
 
 
+@pytest.mark.usefixtures("hasty")
+def test_run_that_has_failed_bears_a_lock_in_silence(
+    con: sqlite3.Connection, queue_path: Path, start: Start
+) -> None:
+    """Nobody is told anything more; the send in hand is recorded all the same."""
+    put_many(con, 2)
+    raised = Signal()
+    unlock: list[Callable[[object], None]] = []
+    troubles: list[Exception] = []
+
+    def send() -> bool:
+        raised()
+        unlock.append(locked_for(queue_path, 1))
+        return True
+
+    def jitter() -> float:
+        if unlock:
+            unlock.pop()(None)
+        return 0
+
+    worker = start(
+        Sends(**{"job-2": send}),
+        concurrency=2,
+        flush_ms=0,
+        jitter=jitter,
+        on_result=raising(ZeroDivisionError("a bug"), raised),
+        on_trouble=troubles.append,
+    )
+
+    with pytest.raises(ZeroDivisionError):
+        worker.run()
+
+    assert troubles == []
+    assert states(con) == ["done", "done"]
+
+
 def test_run_that_fails_for_its_file_says_so_once(
     con: sqlite3.Connection, queue_path: Path, start: Start
 ) -> None:
@@ -570,6 +630,25 @@ def test_run_is_the_parent_s_alone_when_a_sender_forks(
 
     assert printed.splitlines()[0] == "2"
     assert [each["attempts"] for each in all_jobs(con)] == [1, 1]
+
+
+def test_a_sender_s_thread_ends_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says why, answers nobody, and sends nothing more."""
+    errors: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: errors.append(args.exc_value))
+    mail = Mail()
+    sending = SenderThreads(1, Sender(), mail)
+    sending._pid = -1
+    sending.start()
+
+    ticket: Any = {"id": "job-1", "qty": 1}
+    sending.hand(Hand(ticket, is_clipped=False))
+    sending.end()
+
+    assert [str(error).partition(";")[0] for error in errors] == [
+        "a forked child must not use its parent's queue file"
+    ]
+    assert mail.empty()
 
 
 def test_run_recovers_from_a_full_disk(

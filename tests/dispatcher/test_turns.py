@@ -127,6 +127,25 @@ def test_connect_waits_for_a_turn_where_readers_find_no_gap(
     assert tries == [False, True]
 
 
+def test_connect_waits_for_nothing_else(queue_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that fails is not tried again."""
+    error = sqlite3.OperationalError("disk I/O error")
+    tries: list[Path] = []
+
+    def open_queue(path: Path, *, create: bool) -> None:
+        tries.append(path)
+        raise error
+
+    monkeypatch.setattr(jobs, "open_queue", open_queue)
+    with (
+        closing(Turns(queue_path, lambda _error: None)) as turns,
+        pytest.raises(sqlite3.OperationalError) as caught,
+    ):
+        turns.connect()
+
+    assert (caught.value, tries) == (error, [queue_path])
+
+
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_run_tells_once_that_it_takes_no_turns(
     con: sqlite3.Connection, queue_path: Path, start: Start, concurrency: int
