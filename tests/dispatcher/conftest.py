@@ -41,8 +41,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let SQLite wait for no lock, and a run give up after its third try."""
     opened = jobs.open_queue
 
-    def open_queue(path: Path, *, create: bool = True) -> sqlite3.Connection:
-        con = opened(path, create=create)
+    def open_queue(path: Path, **options: Any) -> sqlite3.Connection:
+        con = opened(path, **options)
         without_waiting(con)
         return con
 

@@ -663,8 +663,8 @@ def test_run_recovers_from_a_full_disk(
     )
     opened = jobs.open_queue
 
-    def open_small(path: Path, *, create: bool = True) -> sqlite3.Connection:
-        small = opened(path, create=create)
+    def open_small(path: Path, **options: Any) -> sqlite3.Connection:
+        small = opened(path, **options)
         small.execute("PRAGMA max_page_count = 60")
         return small
 

@@ -333,8 +333,8 @@ def test_run_tells_the_trouble_of_a_renewal(
     threads: list[int] = []
     original = jobs.open_queue
 
-    def hasty(path: Path, *, create: bool = True) -> sqlite3.Connection:
-        opened = original(path, create=create)
+    def hasty(path: Path, **options: Any) -> sqlite3.Connection:
+        opened = original(path, **options)
         without_waiting(opened)
         return opened
 

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -112,13 +113,13 @@ def test_connect_waits_for_a_turn_where_readers_find_no_gap(
     opened = jobs.open_queue
     tries: list[bool] = []
 
-    def open_queue(path: Path, *, create: bool) -> sqlite3.Connection:
+    def open_queue(path: Path, **options: Any) -> sqlite3.Connection:
         tries.append(turns._pen.locked())
         if len(tries) == 1:
             with writing(path):
                 without_waiting(con)
                 con.execute("BEGIN IMMEDIATE")
-        return opened(path, create=create)
+        return opened(path, **options)
 
     monkeypatch.setattr(jobs, "open_queue", open_queue)
     with closing(Turns(queue_path, lambda _error: None)) as turns:
@@ -132,7 +133,7 @@ def test_connect_waits_for_nothing_else(queue_path: Path, monkeypatch: pytest.Mo
     error = sqlite3.OperationalError("disk I/O error")
     tries: list[Path] = []
 
-    def open_queue(path: Path, *, create: bool) -> None:
+    def open_queue(path: Path, **options: Any) -> None:
         tries.append(path)
         raise error
 
