@@ -154,7 +154,15 @@ class Work:
 
     def _hand_out(self, hands: list[Hand]) -> None:
         for hand in hands:
-            self._senders.hand(hand)
+            try:
+                checks.ticket(hand.ticket, self._options.limits)
+            except ValueError as error:
+                # Put there by somebody's own SQL: no result of it could be recorded, nor could
+                # those of the other jobs together with it. Its attempts run out unsent.
+                hand.is_let_go = True
+                self._mail.put(Answer(hand, None, error))
+            else:
+                self._senders.hand(hand)
             self.out += 1
 
     def _settle(self, settled: list[tuple[_Record, _Status]]) -> None:
