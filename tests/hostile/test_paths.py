@@ -90,17 +90,30 @@ def test_command_follows_no_link_to_nothing(tmp_path: Path, command: str):
 
 
 @every_command
-@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
-@pytest.mark.parametrize("make", SPECIAL)
-def test_command_refuses_what_stands_beside(tmp_path: Path, command: str, suffix: str, make: Make):
+def test_command_refuses_what_stands_beside(tmp_path: Path, command: str):
     """A pipe in the place of a journal would hold every opening for ever."""
     opener = open_outbox if command.startswith("outbox") else open_queue
     opener(tmp_path / "it").close()
-    make(tmp_path / f"it{suffix}")
+    pipe(tmp_path / "it-journal")
     before = listing(tmp_path)
 
     said = complaint(ran(command, tmp_path / "it"))
-    assert f"it{suffix} beside it is no ordinary file" in said
+    assert "it-journal beside it is no ordinary file" in said
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+@pytest.mark.parametrize("make", [folder, *SPECIAL])
+@pytest.mark.parametrize("opener", [open_queue, open_inbox, open_outbox])
+def test_library_refuses_what_stands_beside(
+    tmp_path: Path, opener: Callable[[Path], object], make: Make, suffix: str
+):
+    """Whatever it is, and beside which file."""
+    make(tmp_path / f"it{suffix}")
+    before = listing(tmp_path)
+
+    with pytest.raises(UnusableFile, match=f"it{suffix} beside it is no ordinary file"):
+        opener(tmp_path / "it")
     assert listing(tmp_path) == before
 
 
