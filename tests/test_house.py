@@ -207,7 +207,7 @@ def test_imports_make_no_circle():
 
 
 LATE = {"yoyo", "sqlparse", "click", "httpcore", "httpx", "starlette", "uvicorn", "anyio", "redis"}
-LATE |= {"dataclasses", "inspect", "importlib.resources", "importlib.metadata", "json"}
+LATE |= {"dataclasses", "inspect", "pathlib", "importlib.resources", "importlib.metadata", "json"}
 LATE |= {"tempfile", "logging", "argparse", "socket", "ssl", "http", "email", "uuid", "asyncio"}
 
 

@@ -5,12 +5,9 @@ statement as the file does, the others tell a DBA its parameters, result, caller
 """
 
 import sqlite3
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from lease.db.resources import folder
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
+from lease.db.resources import Place, folder
 
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
@@ -69,14 +66,14 @@ def parse(file_name: str, text: str) -> Statement:
     return Statement(name, "".join(lines[size:]).strip())
 
 
-def read(place: "Traversable") -> dict[str, Statement]:
+def read(place: Place) -> dict[str, Statement]:
     """Read every `.sql` file of a folder, once.
 
     Raises:
         ValueError: a file names its statement otherwise, so that a name would stand twice.
     """
     files = [file for file in place.iterdir() if file.name.endswith(".sql")]
-    found = [parse(file.name, file.read_text(encoding="utf-8")) for file in files]
+    found = [parse(file.name, file.read_bytes().decode()) for file in files]
     return {each.name: each for each in found}
 
 

@@ -8,7 +8,7 @@ from tests.bench.files import NOW, OWNER
 
 Marker = tuple[str, int]
 
-_TABLES = folder("migrations", "sqlite").joinpath("queue_0001_jobs_and_redrives.sql")
+_TABLES = Path(folder("migrations", "sqlite").path, "queue_0001_jobs_and_redrives.sql")
 
 _FIND = "SELECT qty FROM jobs WHERE id = ?"
 

@@ -36,7 +36,7 @@ def test_prefers_folder_inside_package(package: Path):
     (package.parent / "sql" / "sqlite").mkdir(parents=True)
     (package.parent / "pyproject.toml").touch()
 
-    assert resources.folder("sql", "sqlite") == package / "_sql" / "sqlite"
+    assert resources.folder("sql", "sqlite").path == str(package / "_sql" / "sqlite")
 
 
 @pytest.mark.parametrize("kind", ["sql", "migrations"])
@@ -46,7 +46,7 @@ def test_finds_folder_of_checkout(package: Path, kind: resources.Kind):
     beside.mkdir(parents=True)
     (package.parent / "pyproject.toml").touch()
 
-    assert resources.folder(kind, "sqlite") == beside
+    assert resources.folder(kind, "sqlite").path == str(beside)
 
 
 def test_ignores_stray_folder_of_strangers(package: Path):

@@ -7,6 +7,7 @@ hold the same rows, and the tree must be sound.
 import random
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lease import Conflict, jobs
@@ -53,7 +54,7 @@ TIMES = ["available_at", "deadline", "lease_until"]
 
 def migration(name: str) -> str:
     """Return the text of one of the queue's migrations or rollbacks."""
-    return (folder("migrations", "sqlite") / f"{name}.sql").read_text(encoding="ascii")
+    return Path(folder("migrations", "sqlite").path, f"{name}.sql").read_text(encoding="ascii")
 
 
 def upgrade(con: sqlite3.Connection) -> None:

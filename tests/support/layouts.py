@@ -8,8 +8,8 @@ import lease
 from lease.db.resources import folder
 
 PACKAGE = Path(lease.__file__).parent
-SQL = Path(str(folder("sql", "sqlite"))).parent
-MIGRATIONS = Path(str(folder("migrations", "sqlite"))).parent
+SQL = Path(folder("sql", "sqlite").path).parent
+MIGRATIONS = Path(folder("migrations", "sqlite").path).parent
 
 _NOT_CODE = shutil.ignore_patterns("__pycache__", "_sql", "_migrations")
 
