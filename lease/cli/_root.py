@@ -2,6 +2,9 @@
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 import click
@@ -62,7 +65,8 @@ def run(arguments: list[str] | None = None) -> int:
         SystemExit: whoever read the output has seen enough, for instance `head`; code 1.
     """
     try:
-        code = cli.main(arguments, prog_name="lease", standalone_mode=False)
+        with _warnings_in_one_line():
+            code = cli.main(arguments, prog_name="lease", standalone_mode=False)
     except click.exceptions.Abort:
         return _fail("interrupted", 1)
     except click.UsageError as error:
@@ -76,9 +80,25 @@ def run(arguments: list[str] | None = None) -> int:
     return code if type(code) is int else 0
 
 
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Tell what the library warns of as a failure is told, without its place in the code."""
+
+    def tell(message: Warning | str, *_place: object, **_named: object) -> None:
+        _say(str(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = tell
+        yield
+
+
 def _fail(message: str, code: int) -> int:
-    click.echo(f"lease: {printable(' '.join(message.split()))}", err=True)
+    _say(message)
     return code
+
+
+def _say(message: str) -> None:
+    click.echo(f"lease: {printable(' '.join(message.split()))}", err=True)
 
 
 def _discard_output() -> None:

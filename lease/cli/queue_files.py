@@ -13,6 +13,7 @@ from lease.cli._arguments import AFTER, JSON, LIMIT, NOTE, QUEUE, TTL, identifie
 from lease.cli._failures import Failure, blamed_on, shown
 from lease.cli._output import print_json, print_table
 from lease.clock import wall_ms
+from lease.db.durability import JournalMode
 
 _HEADER = ("SEQ", "ID", "QTY", "STATUS", "TRIES", "TOKEN", "NEXT", "DEADLINE", "REASON", "OWNER")
 _NUMBERS = {0, 2, 4, 5}
@@ -28,14 +29,20 @@ def opened(path: str) -> Iterator[Connection]:
 
 @click.command()
 @QUEUE
-def init(path: str) -> None:
+@click.option(
+    "--journal-mode",
+    type=click.Choice(get_args(JournalMode)),
+    help="How the file is made safe: delete, with four syncs a commit, or wal, with one; by "
+    "default as it is, delete for a new one.",
+)
+def init(path: str, journal_mode: JournalMode | None) -> None:
     """Create the queue file QUEUE, or bring an older one up to date.
 
     Jobs that are there stay as they are.
     """
     existed = os.path.lexists(path)
     with blamed_on(path):
-        verbs.open_queue(path, journal_mode=None).close()
+        verbs.open_queue(path, journal_mode=journal_mode).close()
     click.echo(f"{shown(path)} is {'ready' if existed else 'a new queue'}")
 
 

@@ -10,6 +10,9 @@ import pytest
 
 from lease import open_queue
 from lease.cli import queue_files
+from lease.db.connection import connect
+from lease.db.durability import mode_in_force
+from lease.jobs import _open
 from tests.support.cli import lease
 from tests.support.queue import (
     NOW,
@@ -46,6 +49,21 @@ def test_init_keeps_what_is_there(con: sqlite3.Connection, queue_path: Path) -> 
 
     assert lease("init", queue_path) == (0, f"{queue_path} is ready\n", "")
     assert content(queue_path) == before
+
+
+@pytest.mark.filterwarnings("default::lease.errors.WalResetWarning")
+@pytest.mark.parametrize("is_faulty", [True, False])
+def test_init_opts_in_to_a_log(queue_path: Path, is_faulty: bool) -> None:
+    """A queue may have a write-ahead log, and SQLite's fault with it is told in one line."""
+    _open._warn_of_wal_reset.cache_clear()
+    with patch.object(_open, "has_wal_reset_fault", lambda: is_faulty):
+        code, out, err = lease("init", queue_path, "--journal-mode", "wal")
+
+    assert (code, out) == (0, f"{queue_path} is a new queue\n")
+    assert err.count("\n") == is_faulty
+    assert err.startswith(f"lease: SQLite {sqlite3.sqlite_version} may damage") or not is_faulty
+    with closing(connect(queue_path)) as con:
+        assert mode_in_force(con) == "wal"
 
 
 def fill(con: sqlite3.Connection) -> None:
