@@ -36,7 +36,7 @@ FULL = Scale(
     sizes=(1_000, 10_000, 100_000, 1_000_000),
     batches=(100, 1_000),
     backlog=1_000_000,
-    seconds=2.0,
+    seconds=5.0,
     jobs=640,
     processes=8,
 )

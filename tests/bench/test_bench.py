@@ -18,6 +18,7 @@ from tests.bench.clones import multiply
 from tests.bench.command import SECTIONS, main
 from tests.bench.durability import DELETE_FULL, Setting
 from tests.bench.rounds import interleaved
+from tests.bench.sections.workers import while_all_worked
 from tests.bench.table import Row, Table
 from tests.bench.targets import Target
 from tests.support.processes import ROOT, environment
@@ -204,6 +205,12 @@ def test_plots_one_size_and_one_cost():
     assert lines == {"flat": [(1, 5.0)]}
     assert "a  flat" in plot.text(lines)
     ET.fromstring(plot.svg(lines, "<machine> & more"))
+
+
+def test_counts_workers_while_all_are_at_it():
+    """What one did before another began, or after another ended, says nothing about turns."""
+    assert while_all_worked([[0, 1, 2, 3, 4], [2, 3, 9]]) == ([3, 2], 2)
+    assert while_all_worked([[0, 1], []]) == ([2, 0], 0)
 
 
 def test_puts_a_setting_in_place_of_the_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

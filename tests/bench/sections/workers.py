@@ -22,16 +22,16 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
     def workers(processes: int) -> Mapping[str, float]:
         path = folder / f"workers-{next(numbers)}.db"
         with closing(files.opened(path, synchronous="OFF")) as con:
-            files.fill(con, files.PLENTY, int(scale.seconds * 25_000) + 200)
+            files.fill(con, files.PLENTY, int(scale.seconds * 10_000) + 200)
         said = together(
             "work",
             [(str(path), f"worker-{number}", scale.seconds) for number in range(processes)],
         )
-        done = [each["done"] for each in said]
         path.unlink()
+        served, window = while_all_worked([each["done"] for each in said])
         return {
-            f"{processes} rate": sum(each["done"] / each["seconds"] for each in said),
-            f"{processes} share": min(done) / max(*done, 1),
+            f"{processes} rate": sum(served) / (window or scale.seconds),
+            f"{processes} share": min(served) / max(*served, 1),
             f"{processes} locked": sum(each["locked"] for each in said),
         }
 
@@ -57,3 +57,19 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
         "",
         target=NOTHING,
     )
+
+
+def while_all_worked(done: list[list[float]]) -> tuple[list[int], float]:
+    """Count each worker's jobs while all were at it: starting takes one longer than another.
+
+    Args:
+        done: the instants at which each worker was done with a job, in seconds.
+
+    Returns:
+        How many each did, and in how many seconds.
+    """
+    if not all(done):
+        return [len(each) for each in done], 0
+    start, end = max(each[0] for each in done), min(each[-1] for each in done)
+    served = [sum(start <= instant <= end for instant in each) for each in done]
+    return served, max(0, end - start)
