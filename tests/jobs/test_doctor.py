@@ -221,6 +221,7 @@ def test_doctor_sees_what_nobody_takes(con: sqlite3.Connection, queue_path: Path
         (2**22 + 1, False, "process 4194305 is gone and has left its lock; remove it with yoyo"),
         ("../etc", False, "process '../etc' is gone"),
     ],
+    ids=["no lock", "of a living process", "of a dead process", "of no process"],
 )
 def test_doctor_sees_a_lock_that_yoyo_left(
     con: sqlite3.Connection, queue_path: Path, pid: object, is_well: bool, says: str
