@@ -58,6 +58,10 @@ class Turns:
         if self._turnstile is not None:
             self._turnstile.close()
 
+    def _open(self) -> sqlite3.Connection:
+        # Whoever made the queue has chosen its journal mode.
+        return jobs.open_queue(self._path, create=False, journal_mode=None)
+
     def _gates(self) -> Turnstile:
         if self._turnstile is None:
             self._turnstile = Turnstile(self._path)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,11 +40,13 @@ def fill(con: sqlite3.Connection, count: int) -> None:
     jobs.enqueue_many(con, events, wall_ms(), DAY, 16)
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.filterwarnings("ignore::lease.errors.WalResetWarning")
+@pytest.mark.parametrize(("concurrency", "mode"), [(1, "delete"), (4, "delete"), (4, "wal")])
 def test_workers_share_a_queue(
-    con: sqlite3.Connection, queue_path: Path, spawn: Spawn, concurrency: int
+    con: sqlite3.Connection, queue_path: Path, spawn: Spawn, concurrency: int, mode: Any
 ) -> None:
     """Four of them drain it: each job once, nobody sees a lock, and each gets its part."""
+    jobs.open_queue(queue_path, journal_mode=mode).close()
     fill(con, 400)
     workers = [spawn("drain", str(queue_path), f"w{n}", concurrency) for n in range(4)]
     assert [worker.hear() for worker in workers] == ["ready"] * 4
@@ -60,6 +63,7 @@ def test_workers_share_a_queue(
     assert [told["troubles"] for told in said] == [[]] * 4
     assert min(len(told["sent"]) for told in said) > 0
     assert {(each["status"], each["attempts"]) for each in all_jobs(con)} == {("done", 1)}
+    assert con.execute("PRAGMA journal_mode").fetchone() == (mode,)
 
 
 def test_jobs_of_a_killed_worker_are_recovered(
