@@ -24,6 +24,8 @@ ON_QUEUE = {
     "jobs --json": ("jobs", "--json"),
     "enqueue": ("enqueue", "--id", "new", "--qty", "1"),
     "redrive": ("redrive", "job-1", "--note", "n"),
+    "doctor": ("doctor",),
+    "backup": ("backup", "/dev/null/copy"),
     "work": ("work", "--to", "http://127.0.0.1:9/", "--once", "--timeout", "1s"),
 }
 
