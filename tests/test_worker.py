@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lease
-from lease import CONTRACT, jobs, worker
+from lease import CONTRACT, WIDE, jobs, worker
 
 SIGNATURES = {
     "retry_delay": "(attempt, base_ms, cap_ms, jitter)",
@@ -77,6 +77,20 @@ def test_function_is_one_call_of_the_general_verb(
 
     assert getattr(worker, name)(*given) is calls
     assert calls == [(given, {} if name == "open_queue" else {"limits": CONTRACT})]
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_general_verb_takes_the_contracts_arguments(name: str) -> None:
+    """The general verb has the same parameters and defaults; what it adds is by name alone."""
+    parameters = inspect.signature(getattr(jobs, name)).parameters.values()
+    shared = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
+    added = {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+    assert shared == list(inspect.signature(getattr(worker, name)).parameters.values())
+    assert inspect.Parameter.empty not in added.values()
+    assert (added.get("limits") is WIDE) == (name != "open_queue")
+    if name.startswith("run_"):
+        assert (added["base_ms"], added["cap_ms"]) == (100, 1000)
 
 
 def test_worker_loads_from_its_file_under_another_name() -> None:
