@@ -216,6 +216,16 @@ def test_receiver_takes_the_second_request_for_no_part_of_the_first(tmp_path: Pa
     assert rows(tmp_path / "in.db") == ([], [])
 
 
+def test_receiver_refuses_a_body_of_two_lengths(tmp_path: Path):
+    """Whichever of them is true."""
+    request = post(EVENT, **{"Transfer-Encoding": "chunked"})
+    request["headers"]["Content-Length"] = str(len(EVENT))
+    (response,) = ask(create_app(tmp_path / "in.db"), request)
+
+    assert (response.status_code, response.headers["connection"]) == (400, "close")
+    assert response.json() == {"error": "the body must have one length, not two"}
+
+
 @pytest.mark.timeout(100)
 def test_receiver_outlives_slow_clients(tmp_path: Path):
     """Clients that never end what they began are hung up on; others are served meanwhile."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lease import jobs
+from lease.cli._failures import absence
 from lease.inbox import open_inbox
 from lease.outbox import open_outbox
 from tests.support.hostile import (
@@ -55,6 +56,18 @@ def test_command_tells_a_closed_folder_from_a_missing_file(command: str):
         said = as_nobody(lambda: complaint(ran(command, folder / "closed" / "it.db")))
         (folder / "closed").chmod(0o700)
         assert "cannot be reached; check the rights" in said
+
+
+def test_absence_tells_what_may_not_be_seen(monkeypatch: pytest.MonkeyPatch):
+    """Whoever may not look does not say that nothing is there."""
+
+    def refuse(_path: object) -> None:
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", refuse)
+        said = absence("q.db", "nothing there")
+    assert said == "q.db cannot be reached; check the rights on its folder"
 
 
 #: Those that write to a queue where they can.

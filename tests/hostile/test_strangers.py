@@ -1,5 +1,7 @@
 """A database that is somebody else's, from the future, or empty."""
 
+import errno
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from lease import UnusableFile, open_queue, run_file
+from lease.cli._failures import Failure, blamed_on
+from lease.db.migrations import migrate
+from lease.db.statements import Statement
 from lease.inbox import open_inbox
 from lease.outbox import open_outbox
 from tests.support.hostile import COMMANDS, ON_NEW, ON_OUTBOX, ON_QUEUE, complaint, listing, ran
@@ -102,3 +107,37 @@ def test_making_adds_to_a_file_that_has_room(tmp_path: Path, command: str):
     with closing(sqlite3.connect(tmp_path / "it.db")) as con:
         tables = {name for (name,) in con.execute("SELECT name FROM sqlite_schema")}
     assert {"customers", "jobs" if command == "init" else "inbox"} <= tables
+
+
+def test_incomplete_installation_is_no_missing_file(tmp_path: Path):
+    """What is missing is named, where the file itself is there."""
+    (tmp_path / "it.db").touch()
+
+    with pytest.raises(Failure, match="lacks the migrations"), blamed_on(tmp_path / "it.db"):
+        raise FileNotFoundError("the installed lease package lacks the migrations queue_*")
+
+
+def test_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The migrations are unpacked into it, and nothing of the file has changed without."""
+
+    def fail(**_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("lease.db.apply.TemporaryDirectory", fail)
+    with pytest.raises(UnusableFile, match="temporary folder: No space left on device"):
+        open_queue(tmp_path / "it.db")
+    with closing(sqlite3.connect(tmp_path / "it.db")) as con:
+        assert con.execute("SELECT name FROM sqlite_schema").fetchall() == []
+
+
+def test_lock_is_not_taken_for_a_strangers_file(tmp_path: Path):
+    """A file made by hand that cannot be looked at is locked, and not said to hold no queue."""
+    make(tmp_path / "it.db", FOREIGN["other"], "delete")
+    probe = Statement("probe", "BEGIN IMMEDIATE")
+    with (
+        closing(sqlite3.connect(tmp_path / "it.db", isolation_level=None)) as holder,
+        closing(sqlite3.connect(tmp_path / "it.db", isolation_level=None, timeout=0)) as con,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            migrate(con, "queue", probe, create=False)
