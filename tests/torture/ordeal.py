@@ -284,7 +284,8 @@ class Ordeal:
             requests=int(requests),
             claims=claims,
             redrives=len(redriven),
-            faults=self._faults,
+            # Many children may fail alike: each fault once, and no more than can be read.
+            faults=list(dict.fromkeys(self._faults))[:10],
         )
 
     def _judge_intake(self, recorded: set[str]) -> None:
