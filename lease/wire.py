@@ -35,7 +35,8 @@ def parse(text: bytes) -> object:
     except UnicodeDecodeError as error:
         raise ValueError(f"the text is not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"the text is not JSON: {error}") from None
+        where = f"at character {error.pos + 1}"
+        raise ValueError(f"the text is not JSON: {error.msg} {where}") from None
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
 

@@ -148,8 +148,8 @@ def prune(path: str, age_ms: int, batch: int, as_json: bool) -> None:
     """Remove old processed records of OUTBOX.
 
     Their deliveries go with them; pending records are never touched. An id that was removed is
-    forgotten: recorded again it is a new event, and a late duplicate of it is ignored. The keys
-    of --json: removed.
+    forgotten: recorded again it is a new event, which deliver will not send, since the queue
+    remembers the job of that id. The keys of --json: removed.
     """
     before = max(0, wall_ms() - age_ms)
     removed = 0

@@ -18,12 +18,13 @@ from lease.cli._arguments import (
     random_owner,
     whole,
 )
-from lease.cli._failures import blamed_on, needs_extra
+from lease.cli._failures import Failure, blamed_on, needs_extra, shown
 from lease.cli._output import print_json
 from lease.cli._progress import Progress
 from lease.cli._signals import stopped_by_signals
 from lease.cli.queue_files import opened
 from lease.clock import SteadyClock
+from lease.db.migrations import has
 from lease.dispatcher import MAX_CONCURRENCY, Dispatcher, Tally, Until
 from lease.jobs import stats
 
@@ -86,6 +87,7 @@ def work(
         sender = HttpSender(url, timeout_s=timeout_ms / 1000)
     except ValueError as error:
         raise click.UsageError(f"--to: {error}") from error
+    _refuse_outbox(path)
     until: Until = "once" if once else "drained" if drain else "stopped"
     dead_before = _dead(path) if drain else 0
     with sender, Progress(sys.stderr) as progress:
@@ -108,6 +110,16 @@ def work(
     _print(tally, as_json=as_json)
     if (once and sum(tally) > tally.done) or (drain and _dead(path) > dead_before):
         click.get_current_context().exit(1)
+
+
+def _refuse_outbox(path: str) -> None:
+    """An outbox's jobs stand for records: without their payload they would count as delivered."""
+    with opened(path) as con:
+        if has(con, "outbox"):
+            raise Failure(
+                f"{shown(path)} holds an outbox, whose records go out with "
+                f"'lease outbox deliver {shown(path)} --to URL'"
+            )
 
 
 def _dead(path: str) -> int:

@@ -52,12 +52,21 @@ def migrate(
                 apply(con, lacking)
                 probe.none(con)
             except sqlite3.OperationalError as error:
-                if not _is_about_sql(error):
-                    raise
+                first = _first(error)
+                if not _is_about_sql(first):
+                    raise first from None
                 raise UnusableFile(
-                    f"the file's own tables are not those of lease ({error}); choose another file"
-                ) from error
+                    f"the file's own tables are not those of lease ({first}); choose another file"
+                ) from first
     return bool(lacking)
+
+
+def has(con: sqlite3.Connection, migration_set: str) -> bool:
+    """Tell whether any migration of a set is recorded in the file."""
+    return bool(
+        SCHEMA_HAS_BOOKKEEPING.optional(con)
+        and SCHEMA_APPLIED.many(con, migration_set=migration_set)
+    )
 
 
 def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
@@ -99,6 +108,13 @@ def _require_tables(con: sqlite3.Connection, migration_set: str, probe: Statemen
         raise UnusableFile(
             f"the file holds no {migration_set} ({error}); choose another file, or create one in it"
         ) from error
+
+
+def _first(error: sqlite3.OperationalError) -> sqlite3.OperationalError:
+    """Return the error that began it: a failing disk also ends the transaction under yoyo."""
+    while isinstance(before := error.__context__, sqlite3.OperationalError):
+        error = before
+    return error
 
 
 def _is_about_sql(error: sqlite3.OperationalError) -> bool:

@@ -8,8 +8,8 @@ from lease import jobs
 from lease.db.transaction import write_transaction
 from lease.errors import Permanent
 from lease.model import Clock, Event
-from lease.outbox._find import find
-from lease.outbox._job import event_of, job_of
+from lease.outbox._find import find, recorded_at
+from lease.outbox._job import Job, event_of, job_of
 from lease.outbox._pending import pages
 from lease.outbox._settle import settle
 from lease.outbox._time import iso
@@ -62,8 +62,23 @@ class Feeder:
             elif not job.is_ours:
                 self._report(record["id"])
             elif job.status == "done":
-                changed += self.reconcile(record["id"])
+                changed += self._catch_up(record["id"], job)
         return self._enqueue(without_job) + changed > 0
+
+    def _catch_up(self, record_id: str, job: Job) -> bool:
+        """Mark a record whose job is done, unless the job was done for something else.
+
+        In one file the two are one commit, so that a job that is done leaves no record of its
+        own pending; and no job is done before its record was made. Such a job is somebody
+        else's, or that of a record of the same id that was pruned.
+        """
+        since = recorded_at(self._con, record_id)
+        if since is None:
+            return False
+        if self._queue is self._con or iso("available_at", job.since_ms) < since:
+            self._report(record_id)
+            return False
+        return self.reconcile(record_id)
 
     def reconcile(self, record_id: str) -> bool:
         """Mark a pending record as processed, since its job is done; False if it is not pending."""
@@ -116,4 +131,8 @@ class Feeder:
     def _report(self, record_id: str) -> None:
         if record_id not in self._reported:
             self._reported.add(record_id)
-            _log.warning("another job has the id of record %s, which stays pending", record_id)
+            _log.warning(
+                "the queue has another job of the id %s; the record stays pending: "
+                "record it under another id",
+                record_id,
+            )

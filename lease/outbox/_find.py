@@ -7,6 +7,7 @@ from lease.outbox.model import Record
 
 OUTBOX_FIND = statement("outbox_find")
 OUTBOX_DELIVERED = statement("outbox_delivered")
+OUTBOX_RECORDED_AT = statement("outbox_recorded_at")
 
 
 def find(con: sqlite3.Connection, record_id: str) -> tuple[Record, str] | None:
@@ -16,6 +17,12 @@ def find(con: sqlite3.Connection, record_id: str) -> tuple[Record, str] | None:
         return None
     event_type, payload_json, state = found
     return Record(id=record_id, event_type=event_type, payload_json=payload_json), state
+
+
+def recorded_at(con: sqlite3.Connection, record_id: str) -> str | None:
+    """Return the instant of a pending record; None if there is none pending of that id."""
+    found = OUTBOX_RECORDED_AT.optional(con, id=record_id)
+    return None if found is None else str(found[0])
 
 
 def delivered(con: sqlite3.Connection, record_id: str) -> str | None:

@@ -13,11 +13,19 @@ _QTY = 1
 
 
 class Job(NamedTuple):
-    """What became of a job; `is_ours` tells it from another with the same id."""
+    """What became of a job; `is_ours` tells it from another with the same id.
+
+    Args:
+        is_ours: whether it has the quantity of a record's job.
+        status: the job's state.
+        reason: why it is dead or came back, or None.
+        since_ms: when a job that is done became so, milliseconds.
+    """
 
     is_ours: bool
     status: str
     reason: str | None
+    since_ms: int
 
 
 def event_of(record: Record) -> Event:
@@ -30,5 +38,5 @@ def job_of(queue: sqlite3.Connection, record_id: str) -> Job | None:
     found = OUTBOX_JOB.optional(queue, id=record_id)
     if found is None:
         return None
-    qty, status, reason = found
-    return Job(qty == _QTY, status, reason)
+    qty, status, reason, since_ms = found
+    return Job(qty == _QTY, status, reason, since_ms)

@@ -18,7 +18,8 @@ def prune(
     """Remove the records processed longest ago, with their deliveries, in one transaction.
 
     Pending records are never touched. Call it again until it returns less than `max_rows`. An
-    id that was removed is forgotten: recorded again it is a new event.
+    id that was removed is forgotten: recorded again it is a new event, which `deliver` will not
+    send, since the queue remembers the job of that id.
 
     Args:
         con: a connection with no transaction open.

@@ -2,14 +2,16 @@
 --
 -- Parameters
 --   :id  text  identifier of the record, and of its job
--- Result     optional; qty, status, reason
+-- Result     optional; qty, status, reason, available_at
 -- Called by  lease.outbox._job.job_of
 -- Plan       sqlite_autoindex_jobs_1
 --
--- Runs on the queue, which may be another file than the outbox.
+-- Runs on the queue, which may be another file than the outbox. Of a job that is done,
+-- available_at is the instant at which it became so.
 SELECT
     qty,
     status,
-    reason
+    reason,
+    available_at
 FROM jobs
 WHERE id = :id;

@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import sys
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,6 +16,7 @@ import pytest
 
 from lease import jobs
 from lease.clock import wall_ms
+from lease.outbox import open_outbox
 from tests.support.cli import ended, lease, receiving, started, until
 from tests.support.http import answer, answering, request_of, rows, server
 from tests.support.queue import all_jobs, job, writing
@@ -42,6 +43,21 @@ def test_work_drains_a_queue_into_a_receiver(
 
     assert [each["status"] for each in all_jobs(con)] == ["done"] * 3
     assert sorted(rows(inbox)[1]) == [("a", 1), ("b", 2), ("c", 3)]
+
+
+@pytest.mark.filterwarnings("ignore::lease.errors.WalResetWarning")
+def test_work_leaves_an_outbox_to_its_own_command(queue_path: Path) -> None:
+    """A record's job without its payload would count as its delivery."""
+    with closing(open_outbox(queue_path)) as con:
+        jobs.create_queue(con)
+        fill(con, "a")
+
+        code, out, err = lease("work", queue_path, "--to", NOWHERE, "--drain")
+
+        assert (code, out) == (1, "")
+        assert "go out with 'lease outbox deliver" in err
+        assert err.count("\n") == 1
+        assert job(con, "a")["status"] == "pending"
 
 
 def test_work_once_delivers_one_job(con: sqlite3.Connection, queue_path: Path) -> None:

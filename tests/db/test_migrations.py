@@ -11,12 +11,22 @@ from lease import UnusableFile, open_queue
 from lease.db import migrations
 from lease.db.apply import apply
 from lease.db.connection import connect
-from lease.db.migrations import migrate, missing
+from lease.db.migrations import has, migrate, missing
 from lease.db.statements import Statement
 from lease.db.transaction import write_transaction
 from lease.jobs import _open
 from lease.jobs._open import OPEN_PROBE
 from tests.support.processes import output, run_code
+
+OPEN_A_LITTLE = """
+import resource, sqlite3, sys
+from lease import open_queue
+resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480))
+try:
+    open_queue(sys.argv[1])
+except sqlite3.OperationalError as error:
+    print(error.sqlite_errorname, error)
+"""
 
 
 class Stopped(BaseException):
@@ -219,6 +229,14 @@ def test_reports_full_disk_as_such(queue_path: Path, monkeypatch: pytest.MonkeyP
     assert schema(queue_path) == []
 
 
+def test_reports_failing_disk_as_such(queue_path: Path):
+    """The failure that ended the transaction is told, not what it did to the runner above it."""
+    done = run_code(OPEN_A_LITTLE, queue_path)
+
+    assert output(done) == "SQLITE_IOERR_WRITE disk I/O error"
+    assert schema(queue_path) == []
+
+
 def test_fault_anywhere_leaves_nothing_or_all(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Wherever an opening breaks off, the file is as it was or complete, the connection closed."""
     opened: list[sqlite3.Connection] = []
@@ -271,3 +289,13 @@ def test_probe_failure_leaves_nothing(queue_path: Path):
 
         assert not con.in_transaction
     assert schema(queue_path) == []
+
+
+def test_has_tells_which_sets_a_file_holds(queue_path: Path):
+    """A set is there from its first migration on, and nothing is in an empty file."""
+    with closing(connect(queue_path)) as con:
+        assert not has(con, "queue")
+        migrate(con, "queue", OPEN_PROBE)
+
+        assert has(con, "queue")
+        assert not has(con, "outbox")

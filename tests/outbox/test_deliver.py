@@ -22,12 +22,17 @@ from lease.outbox import (
     list_pending,
     open_outbox,
     pending,
+    prune,
     record,
 )
 from tests.outbox.test_relay import Script
 from tests.support.outbox import Killed, committed, deliveries, no_effect, rows
 from tests.support.queue import all_jobs, without_waiting, writing
 from tests.support.refused import IDENTIFIERS, integers, table
+
+_ANOTHER_JOB = (
+    "the queue has another job of the id a; the record stays pending: record it under another id"
+)
 
 
 class Clock:
@@ -260,7 +265,7 @@ def test_deliver_marks_in_the_transaction_of_the_finish(box: sqlite3.Connection,
 
 def test_deliver_puts_two_files_in_step(box: sqlite3.Connection, tmp_path: Path):
     """A death between done and processed is mended by the next pass, without a second send."""
-    record(box, "made", {}, id="a")
+    record(box, "made", {}, id="a", clock=lambda: 1_000_000)
     with closing(jobs.open_queue(tmp_path / "queue.db")) as queue:
         jobs.enqueue(queue, {"id": "a", "qty": 1}, 1_000_000, 60_000)
         jobs.run_once(queue, "dead", Clock(), lambda _event: True, 0)
@@ -272,6 +277,41 @@ def test_deliver_puts_two_files_in_step(box: sqlite3.Connection, tmp_path: Path)
         assert states(box, queue) == [("a", "processed", "done")]
         assert run(box, queue, send) == Tally()
         assert len(deliveries(box)) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded_ms", "state"), [(1_000_002, "processed"), (1_000_003, "pending")]
+)
+def test_deliver_tells_a_job_that_was_done_before_its_record(
+    box: sqlite3.Connection,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    recorded_ms: int,
+    state: str,
+):
+    """No event is taken for sent because of a job that was somebody else's."""
+    with closing(jobs.open_queue(tmp_path / "queue.db")) as queue:
+        jobs.enqueue(queue, {"id": "a", "qty": 1}, 1_000_000, 60_000)
+        jobs.run_once(queue, "dead", Clock(), lambda _event: True, 0)
+        record(box, "made", {}, id="a", clock=lambda: recorded_ms)
+
+        assert run(box, queue, Sends()) == Tally()
+        assert states(box, queue) == [("a", state, "done")]
+    assert caplog.messages == [_ANOTHER_JOB] * (state == "pending")
+
+
+def test_deliver_does_not_lose_what_is_recorded_again_after_prune(
+    box: sqlite3.Connection, queue: sqlite3.Connection, caplog: pytest.LogCaptureFixture
+):
+    """The job of a record that was pruned is not that of a new record of the same id."""
+    record(box, "made", {"n": 1}, id="a", clock=lambda: 1_000_000)
+    assert run(box, queue, Sends()) == Tally(done=1)
+    assert prune(box, 2_000_000, 10) == 1
+    record(box, "made", {"n": 2}, id="a", clock=lambda: 3_000_000)
+
+    assert run(box, queue, Sends()) == Tally()
+    assert states(box, queue) == [("a", "pending", "done")]
+    assert caplog.messages == [_ANOTHER_JOB]
 
 
 def test_deliver_does_not_send_what_took_effect(box: sqlite3.Connection, queue: sqlite3.Connection):
@@ -305,7 +345,7 @@ def test_deliver_reports_a_stranger_with_the_same_id(
 
     assert run(box, queue, Sends()) == Tally(done=1)
     assert pending(box)[0]["id"] == "a"
-    assert caplog.messages == ["another job has the id of record a, which stays pending"]
+    assert caplog.messages == [_ANOTHER_JOB]
 
 
 def test_deliver_reports_a_stranger_that_was_quicker(
@@ -320,7 +360,7 @@ def test_deliver_reports_a_stranger_that_was_quicker(
     monkeypatch.setattr(_feed, "job_of", lambda _queue, _record_id: None)
 
     assert run(box, queue, Sends()) == Tally()
-    assert caplog.messages == ["another job has the id of record a, which stays pending"]
+    assert caplog.messages == [_ANOTHER_JOB]
 
 
 def test_deliver_waits_for_a_lock(
