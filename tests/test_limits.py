@@ -9,13 +9,16 @@ from lease.limits import CEILING, MAX_QTY
 def test_contract_is_the_contracts_numbers() -> None:
     """One minute for every duration, 16 attempts, and instants that leave room for the minute."""
     assert CONTRACT == (10**15 - 60_000, 60_000, 60_000, 60_000, 16)
-    assert Limits(
-        max_now_ms=10**15 - 60_000,
-        max_ttl_ms=60_000,
-        max_lease_ms=60_000,
-        max_delay_ms=60_000,
-        max_attempts=16,
-    ) == CONTRACT
+    assert (
+        Limits(
+            max_now_ms=10**15 - 60_000,
+            max_ttl_ms=60_000,
+            max_lease_ms=60_000,
+            max_delay_ms=60_000,
+            max_attempts=16,
+        )
+        == CONTRACT
+    )
 
 
 def test_wide_is_for_deliveries_that_take_days() -> None:
