@@ -6,6 +6,7 @@ carries the id and the quantity that ours carry.
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +32,7 @@ def payload(number: int) -> dict[str, Any]:
     return {"id": f"event_{number}", "qty": 7}
 
 
-class Peer:
+class Peer(ABC):
     """A queue that can be measured.
 
     Each adapter has `_open(folder)`, `put(number)`, `take()`, which returns a job in hand, and
@@ -62,8 +63,9 @@ class Peer:
         watch(folder, setting)
         self._open(folder)
 
+    @abstractmethod
     def _open(self, folder: Path) -> None:
-        raise NotImplementedError
+        """Open the peer's queue in a folder."""
 
     @classmethod
     def installed(cls) -> bool:
@@ -74,7 +76,7 @@ class Peer:
         """Return what it runs with."""
         return read_back(self.folder)
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  (most peers hold nothing open)
         """Let go of the file."""
 
 

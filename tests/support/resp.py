@@ -6,6 +6,7 @@ client sends is answered with an error and shows in the log.
 
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections import defaultdict, deque
 from contextlib import suppress
 from types import TracebackType
@@ -89,7 +90,7 @@ class Stream:
         self._file.close()
 
 
-class Listener:
+class Listener(ABC):
     """Accepts connections on loopback and serves each in a thread; a context manager."""
 
     def __init__(self) -> None:
@@ -119,9 +120,9 @@ class Listener:
             assert not thread.is_alive()
         self._socket.close()
 
+    @abstractmethod
     def serve(self, client: socket.socket) -> None:
         """Serve one connection; what ends it is not an error."""
-        raise NotImplementedError
 
     def keep(self, sock: socket.socket) -> socket.socket:
         """End this socket too when all is over."""
