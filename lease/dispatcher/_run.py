@@ -48,16 +48,25 @@ class Run:
 
     def run(self) -> Tally:
         """Open the file, deliver, and leave nothing behind."""
-        con = self._patiently(self._work.connect, None)
-        if con is not None:
-            try:
-                self._deliver(con)
-            except BaseException as error:
-                self._wind_up(con, error)
-                raise
-            finally:
-                self._leave(con)
+        try:
+            con = self._patiently(self._work.connect, None)
+            if con is not None:
+                self._use(con)
+        finally:
+            self._leave()
         return Tally(**self._work.tally)
+
+    def _use(self, con: sqlite3.Connection) -> None:
+        try:
+            self._deliver(con)
+        except BaseException as error:
+            self._wind_up(con, error)
+            raise
+        finally:
+            if os.getpid() == self._pid:
+                con.close()
+            else:
+                _inherited.append(con)
 
     def _deliver(self, con: sqlite3.Connection) -> None:
         pauses = 0
@@ -117,12 +126,10 @@ class Run:
         except BaseException as another:  # noqa: BLE001  (the first error is the one to come out)
             error.add_note(f"nor was every send in hand recorded: {another!r}")
 
-    def _leave(self, con: sqlite3.Connection) -> None:
-        if os.getpid() != self._pid:
-            _inherited.append(con)
-            return
-        self._work.close()
-        con.close()
+    def _leave(self) -> None:
+        # The threads of a forked child's parent are not there to be waited for.
+        if os.getpid() == self._pid:
+            self._work.close()
 
     def _patiently(self, step: Callable[[], _Found], if_stopped: _Instead) -> _Found | _Instead:
         """Take a step as often as a lock or a full disk is in the way.

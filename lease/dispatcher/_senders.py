@@ -25,8 +25,8 @@ class Senders(Protocol):
     def hand(self, hand: Hand) -> None:
         """Have a job sent."""
 
-    def end(self) -> None:
-        """Let the threads go, which have all answered."""
+    def end(self, *, is_idle: bool) -> None:
+        """Let the threads go; wait for them if all have answered, for a send may never end."""
 
 
 def senders(concurrency: int, send: Send, mail: Mail) -> Senders:
@@ -48,7 +48,7 @@ class InlineSender:
         """Send a job, and return when that is over."""
         self._mail.put(_answer(self._send, hand))
 
-    def end(self) -> None:
+    def end(self, *, is_idle: bool) -> None:
         """Do nothing: there is no thread."""
 
 
@@ -78,12 +78,13 @@ class SenderThreads:
         """Give a job to the next free thread."""
         self._hands.put(hand)
 
-    def end(self) -> None:
-        """Let every thread end, and wait for it."""
+    def end(self, *, is_idle: bool) -> None:
+        """Let each thread end after its send, and wait for that if there is none."""
         for _ in self._threads:
             self._hands.put(None)
-        for thread in self._threads:
-            thread.join()
+        if is_idle:
+            for thread in self._threads:
+                thread.join()
 
     def _work(self) -> None:
         while (hand := self._hands.get()) is not None:

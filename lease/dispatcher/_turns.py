@@ -36,11 +36,11 @@ class Turns:
     def connect(self) -> sqlite3.Connection:
         """Open the queue, in a turn where it is locked: a stranger's file gets no gates."""
         try:
-            return jobs.open_queue(self._path, create=False, journal_mode=None)
+            return self._open()
         except sqlite3.OperationalError as error:
             if not is_locked(error):
                 raise
-        return self.take(lambda: jobs.open_queue(self._path, create=False, journal_mode=None))
+        return self.take(self._open)
 
     def take(self, work: Callable[[], _Done]) -> _Done:
         """Do something when it is this thread's turn, and return what it returns."""

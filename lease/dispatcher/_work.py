@@ -57,9 +57,8 @@ class Work:
         self.tally: Counter[str] = Counter()
 
     def close(self) -> None:
-        """End every thread but those whose send was not waited for: it may never end."""
-        if self.out <= 0:
-            self._senders.end()
+        """End the threads, those whose send was not waited for when it ends."""
+        self._senders.end(is_idle=self.out <= 0)
         self._renewals.end()
         self._turns.close()
 

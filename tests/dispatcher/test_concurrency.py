@@ -14,7 +14,8 @@ from lease import WIDE, Event, Permanent, Retryable, jobs
 from lease.dispatcher import Dispatcher, Result, Tally, _work
 from lease.dispatcher._hand import Hand
 from lease.dispatcher._mail import Answer, Mail
-from lease.dispatcher._senders import SenderThreads
+from lease.dispatcher._senders import SenderThreads, senders
+from tests.support.cli import until
 from tests.support.dispatcher import (
     Sender,
     Sends,
@@ -508,16 +509,10 @@ def test_run_that_fails_twice_tells_the_first_error(con: sqlite3.Connection, sta
 
     assert caught.value.__notes__ == ["nor was every send in hand recorded: KeyboardInterrupt()"]
     assert states(con) == ["done", "leased", "leased"]
-    assert len(our_threads()) == 3
+    until(lambda: len(our_threads()) == 1)
 
     last.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("lease-sender"):
-            worker_hands = thread._target.__self__._hands  # type: ignore[attr-defined]
-            worker_hands.put(None)
-    for thread in threading.enumerate():
-        if thread.name.startswith("lease-sender"):
-            thread.join(DEADLINE_S)
+    until(lambda: our_threads() == [])
 
 
 @pytest.mark.usefixtures("hasty")
@@ -632,6 +627,34 @@ def test_run_is_the_parent_s_alone_when_a_sender_forks(
     assert [each["attempts"] for each in all_jobs(con)] == [1, 1]
 
 
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize(
+    ("answer", "is_let_go"),
+    [
+        (True, False),
+        (Retryable("busy"), False),
+        (Permanent("gone"), False),
+        (1, True),
+        (ZeroDivisionError("a bug"), True),
+        (KeyboardInterrupt(), True),
+    ],
+)
+def test_senders_let_go_of_what_cannot_be_recorded(
+    concurrency: int, answer: object, is_let_go: bool
+) -> None:
+    """From the end of its send on, such a job's lease is not renewed, whoever is held up."""
+    mail = Mail()
+    ticket: Any = {"id": "job-1", "qty": 1}
+    hand = Hand(ticket, is_clipped=False)
+    sending = senders(concurrency, Sender(answer), mail)
+    sending.start()
+    sending.hand(hand)
+    sending.end(is_idle=True)
+
+    assert mail.get_nowait().hand is hand  # type: ignore[union-attr]  # an answer, hence of a hand
+    assert hand.is_let_go == is_let_go
+
+
 def test_a_sender_s_thread_ends_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says why, answers nobody, and sends nothing more."""
     errors: list[BaseException | None] = []
@@ -643,7 +666,7 @@ def test_a_sender_s_thread_ends_in_a_forked_child(monkeypatch: pytest.MonkeyPatc
 
     ticket: Any = {"id": "job-1", "qty": 1}
     sending.hand(Hand(ticket, is_clipped=False))
-    sending.end()
+    sending.end(is_idle=True)
 
     assert [str(error).partition(";")[0] for error in errors] == [
         "a forked child must not use its parent's queue file"

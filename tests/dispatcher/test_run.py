@@ -19,6 +19,7 @@ from tests.support.queue import (
     DEADLINE,
     NOW,
     all_jobs,
+    descriptors,
     job,
     put_dead,
     put_leased,
@@ -437,13 +438,14 @@ def test_stop_ends_the_wait_for_a_lock(
 def test_stop_ends_the_wait_for_the_file_to_open(
     con: sqlite3.Connection, queue_path: Path, start: Start
 ) -> None:
-    """A file that is locked against readers as well is waited for in the same way."""
+    """A file that is locked against readers as well is waited for so, and left without a trace."""
     stop = Stopper()
     stop.worker = worker = start(Sender(), on_trouble=stop)
     con.execute("BEGIN EXCLUSIVE")
 
     assert worker.run() == Tally()
 
+    assert [name for name in descriptors(queue_path.parent) if "-gate" in name] == []
     con.execute("ROLLBACK")
 
 
