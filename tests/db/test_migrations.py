@@ -21,11 +21,13 @@ from tests.support.processes import output, run_code
 OPEN_A_LITTLE = """
 import resource, sqlite3, sys
 from lease import open_queue
-resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480))
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20480, limits[1]))
 try:
     open_queue(sys.argv[1])
 except sqlite3.OperationalError as error:
     print(error.sqlite_errorname, error)
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 """
 
 
