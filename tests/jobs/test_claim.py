@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lease import Limits
+from lease.jobs import _walk
 from lease.worker import claim, enqueue, open_queue
 from tests.support.queue import (
     BARE_SCHEMA,
@@ -570,3 +571,23 @@ def test_claim_refuses_a_callers_transaction(con: sqlite3.Connection) -> None:
     assert job(con)["status"] == "pending"
     con.execute("ROLLBACK")
     assert all_jobs(con) == []
+
+
+def test_claim_does_not_take_a_failing_disk_for_a_bare_file(
+    con: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a missing tree makes a claim read the whole file; any other error comes out."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+
+    class Failing:
+        def optional(self, _con: sqlite3.Connection, **_parameters: object) -> None:
+            raise error
+
+    monkeypatch.setattr(_walk, "CLAIM_OVERDUE", Failing())
+
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        claim(con, "w", 0)
+
+    assert caught.value is error
+    assert not con.in_transaction

@@ -300,6 +300,19 @@ def test_deliver_tells_a_job_that_was_done_before_its_record(
     assert caplog.messages == [_ANOTHER_JOB] * (state == "pending")
 
 
+def test_feeder_leaves_alone_what_took_effect_meanwhile(
+    box: sqlite3.Connection, queue: sqlite3.Connection, caplog: pytest.LogCaptureFixture
+):
+    """A record that was pending when it was listed, and is no longer, is nothing to report."""
+    made = record(box, "made", {}, id="a", clock=lambda: 1_000_000)
+    jobs.enqueue(queue, {"id": "a", "qty": 1}, 1_000_000, 60_000)
+    jobs.run_once(queue, "another", Clock(), lambda _event: True, 0)
+    apply(box, made, no_effect)
+
+    assert not _feed.Feeder(box, queue, Clock(), 60_000, 3).feed([made])
+    assert caplog.messages == []
+
+
 def test_deliver_does_not_lose_what_is_recorded_again_after_prune(
     box: sqlite3.Connection, queue: sqlite3.Connection, caplog: pytest.LogCaptureFixture
 ):
