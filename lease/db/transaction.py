@@ -11,11 +11,15 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
     COMMIT itself can fail, for instance while another connection reads, and then leaves the
     transaction open: it is rolled back as well. The first error is the one that comes out.
 
+    A block that has changed no row is rolled back, which asks nothing of readers: even an empty
+    COMMIT does. Rows alone count; whoever changes the schema writes a row as well, as every
+    migration does with its bookkeeping.
+
     Raises:
         sqlite3.ProgrammingError: the connection already has a transaction open; it is left alone.
     """
 
-    __slots__ = ("_con",)
+    __slots__ = ("_changes", "_con")
 
     def __init__(self, con: sqlite3.Connection) -> None:
         self._con = con
@@ -27,6 +31,7 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
             )
         try:
             self._con.execute("BEGIN IMMEDIATE")
+            self._changes = self._con.total_changes
         except BaseException as error:
             self._roll_back(error)
             raise
@@ -41,7 +46,8 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
             self._roll_back(error)
             return
         try:
-            self._con.execute("COMMIT")
+            changed = self._con.total_changes != self._changes
+            self._con.execute("COMMIT" if changed else "ROLLBACK")
         except BaseException as failure:
             self._roll_back(failure)
             raise

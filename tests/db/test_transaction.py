@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lease.db.statements import _STATEMENTS
 from lease.db.transaction import write_transaction
 
 
@@ -76,6 +77,53 @@ def test_holds_write_lock_from_start(con, other):
     """Nobody else can begin to write, even before the block has written."""
     with write_transaction(con), pytest.raises(sqlite3.OperationalError, match="locked"):
         other.execute("BEGIN IMMEDIATE")
+
+
+@pytest.mark.parametrize("sql", ["SELECT n FROM rows", "UPDATE rows SET n = 2 WHERE n = 9"])
+def test_asks_nothing_of_a_reader_where_no_row_changed(con, other, sql: str):
+    """A block that only looked ends although somebody else still reads."""
+    con.execute("INSERT INTO rows VALUES (1)")
+    other.execute("BEGIN")
+    other.execute("SELECT n FROM rows").fetchall()
+
+    with write_transaction(con):
+        con.execute(sql).fetchall()
+
+    assert not con.in_transaction
+    other.execute("COMMIT")
+    other.execute("BEGIN IMMEDIATE")
+
+
+def test_commits_what_a_trigger_alone_wrote(con, other):
+    """A view holds no rows; those that its trigger writes are rows like any other."""
+    con.execute("CREATE VIEW door AS SELECT n FROM rows")
+    con.execute(
+        "CREATE TRIGGER in_by_it INSTEAD OF INSERT ON door"
+        " BEGIN INSERT INTO rows VALUES (new.n); END"
+    )
+
+    with write_transaction(con):
+        con.execute("INSERT INTO door VALUES (1)")
+
+    assert rows(other) == [1]
+
+
+def test_commits_a_row_that_came_and_went(con, other):
+    """Changes are counted, not compared: what else the block did with them is committed."""
+    with write_transaction(con):
+        con.execute("PRAGMA user_version = 7")
+        con.execute("INSERT INTO rows VALUES (1)")
+        con.execute("DELETE FROM rows")
+
+    assert other.execute("PRAGMA user_version").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("name", _STATEMENTS)
+def test_no_statement_changes_the_schema_alone(name: str):
+    """A change that counts no row would be rolled back; the schema is left to migrations."""
+    verb = _STATEMENTS[name].sql.split(maxsplit=1)[0]
+
+    assert verb in {"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "PRAGMA"}
 
 
 @pytest.mark.parametrize("error", [RuntimeError("fault"), Interrupted(), GeneratorExit()])
@@ -196,6 +244,17 @@ def test_first_error_survives_failed_rollback(con):
     assert caught.value is first
     assert first.__notes__ == ["ROLLBACK failed as well: disk I/O error"]
     assert con.in_transaction
+
+
+def test_failed_end_of_an_unchanged_block_comes_out(con):
+    """Where nothing changed, ROLLBACK is the end; that it failed is said, and tried once more."""
+    con.instead = {"ROLLBACK": sqlite3.OperationalError("disk I/O error")}
+
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"), write_transaction(con):
+        pass
+
+    con.instead = {}
+    con.execute("ROLLBACK")
 
 
 def test_commit_error_survives_failed_rollback(con):

@@ -90,6 +90,10 @@ class _Connection:
     def in_transaction(self) -> bool:
         return self._con.in_transaction
 
+    @property
+    def total_changes(self) -> int:
+        return self._con.total_changes()
+
     def cursor(self) -> _Cursor:
         return _Cursor(self._con)
 
