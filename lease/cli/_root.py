@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from lease import __version__
+from lease.cli._group import Group
 from lease.cli._output import printable
 
 # A command is the function of its name in this module of `lease.cli`, in the order of the help.
@@ -28,7 +29,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Imports a command's module only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -70,8 +71,7 @@ def run(arguments: list[str] | None = None) -> int:
     except click.exceptions.Abort:
         return _fail("interrupted", 1)
     except click.UsageError as error:
-        help_of = error.ctx.command_path if error.ctx else "lease"
-        return _fail(f"{error.format_message().rstrip('.')}; see '{help_of} --help'", 2)
+        return _fail(_with_help(error), 2)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except OSError as error:
@@ -90,6 +90,12 @@ def _warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = tell
         yield
+
+
+def _with_help(error: click.UsageError) -> str:
+    message = error.format_message().rstrip(".")
+    see = " See" if message.endswith(("?", "?)")) else "; see"
+    return f"{message}{see} '{error.ctx.command_path if error.ctx else 'lease'} --help'"
 
 
 def _fail(message: str, code: int) -> int:

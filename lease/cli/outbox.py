@@ -2,12 +2,13 @@
 
 import click
 
+from lease.cli._group import Group
 from lease.cli.outbox_deliver import deliver
 from lease.cli.outbox_demo import demo
 from lease.cli.outbox_files import pending, prune, redrive, stats
 
 
-@click.group()
+@click.group(cls=Group)
 def outbox() -> None:
     """Deliver what an application has recorded.
 

@@ -50,6 +50,13 @@ def test_lease_prints_its_version() -> None:
     ("arguments", "line"),
     [
         (("nonsense",), "No such command 'nonsense'; see 'lease --help'"),
+        (("stat",), "No such command 'stat'. Did you mean 'stats'? See 'lease --help'"),
+        (
+            ("outbox", "pendin"),
+            "No such command 'pendin'. Did you mean 'pending'? See 'lease outbox --help'",
+        ),
+        (("outbox", "frob"), "No such command 'frob'; see 'lease outbox --help'"),
+        (("jobs", "q.db", "--statu", "done"), "No such option '--statu'. Did you mean '--status'"),
         (("stats",), "Missing argument 'QUEUE'; see 'lease stats --help'"),
         (("stats", ""), "Invalid value for 'QUEUE': '' names no file; see 'lease stats --help'"),
         (("jobs", "q.db", "--limit", "0"), "Invalid value for '--limit': '0' is no number"),
@@ -71,6 +78,8 @@ def test_unusable_arguments_are_one_line(arguments: tuple[str, ...], line: str) 
     [
         (KeyboardInterrupt(), (1, "", "\nlease: interrupted\n")),
         (click.UsageError("two\nlines."), (2, "", "lease: two lines; see 'lease --help'\n")),
+        (click.UsageError("a or b?"), (2, "", "lease: a or b? See 'lease --help'\n")),
+        (click.UsageError("(a or b?)"), (2, "", "lease: (a or b?) See 'lease --help'\n")),
     ],
 )
 def test_lease_tells_a_failure_in_one_line(error: BaseException, ran: Ran) -> None:
