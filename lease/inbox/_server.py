@@ -17,7 +17,7 @@ from lease.clock import wall_ms
 from lease.db.connection import StrPath
 from lease.inbox._accept import Effect
 from lease.inbox._accept_event import EventEffect
-from lease.inbox._app import BODY_S, MAX_BODY, TURN_S, create_app
+from lease.inbox._app import BODY_S, MAX_BODY, MAX_EVENT_BODY, TURN_S, create_app
 from lease.inbox._open import open_inbox
 from lease.inbox._protocol import PatientProtocol
 from lease.model import Clock
@@ -48,6 +48,7 @@ def serve(
     event_effect: EventEffect | None = None,
     clock: Clock = wall_ms,
     max_body: int = MAX_BODY,
+    max_event_body: int = MAX_EVENT_BODY,
     body_s: float = BODY_S,
     turn_s: float = TURN_S,
 ) -> None:
@@ -62,7 +63,8 @@ def serve(
         port: port to listen on, 0-65535; 0 takes a free one.
         on_ready: called with the URL once requests are answered; an error that it raises ends
             the server.
-        effect, event_effect, clock, max_body, body_s, turn_s: as for `create_app`.
+        effect, event_effect, clock, max_body, max_event_body, body_s, turn_s: as for
+            `create_app`.
 
     Raises:
         ValueError: an argument is not of its exact type or out of range.
@@ -77,32 +79,33 @@ def serve(
         event_effect=event_effect,
         clock=clock,
         max_body=max_body,
+        max_event_body=max_event_body,
         body_s=body_s,
         turn_s=turn_s,
     )
-    # What is wrong with the file is to come out of here as it is.
-    open_inbox(path).close()
-    with closing(_listen(host, port)) as listener:
-        server = _Server(
-            uvicorn.Config(
-                app,
-                http=_protocol(body_s),
-                loop="asyncio",
-                ws="none",
-                lifespan="on",
-                interface="asgi3",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                limit_concurrency=_MAX_CONNECTIONS,
-                backlog=_BACKLOG,
-                timeout_graceful_shutdown=math.ceil(turn_s + _GRACE_S),
-            ),
-            on_ready,
-        )
-        with _stopped_by_signals(server):
-            server.run([listener])
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http=_protocol(body_s),
+            loop="asyncio",
+            ws="none",
+            lifespan="on",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=_MAX_CONNECTIONS,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=math.ceil(turn_s + _GRACE_S),
+        ),
+        on_ready,
+    )
+    # The socket comes before the file: an address that is taken must not leave one behind.
+    with _stopped_by_signals(server), closing(_listen(host, port)) as listener:
+        # What is wrong with the file is to come out of here as it is.
+        open_inbox(path).close()
+        server.run([listener])
     if server.failure is not None:
         raise server.failure
 

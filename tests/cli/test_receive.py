@@ -48,6 +48,7 @@ def test_receive_listens_where_it_is_told(tmp_path: Path) -> None:
 
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(f"lease: cannot listen on 127.0.0.1 port {port}: Address already in")
+    assert list(tmp_path.iterdir()) == []
 
     with started(
         "receive", "--db", tmp_path / "i.db", "--host", "::1", "--port", port, "--json"

@@ -411,6 +411,23 @@ def test_serve_explains_a_port_in_use(path: Path) -> None:
             serve(path, port=port)
 
 
+def test_serve_makes_no_file_where_it_cannot_listen(path: Path) -> None:
+    """An address that is taken leaves nothing behind."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="listen"):
+        serve(path, port=taken.getsockname()[1])
+
+    assert list(path.parent.iterdir()) == []
+
+
+def test_serve_bounds_the_body_of_an_outbox_s_event(path: Path) -> None:
+    """Just as many bytes as it is told, and no more."""
+    body = b'{"id":"e","event_type":"t","payload":1}'
+    for longest, status in ((len(body), 200), (len(body) - 1, 413)):
+        with Receiver(path, max_event_body=longest) as receiver:
+            with httpx.Client(base_url=receiver.url, trust_env=False) as client:
+                assert client.request(**post(body, "events")).status_code == status
+
+
 def test_serve_explains_a_host_that_is_none(path: Path) -> None:
     """A host without an address is one clear error."""
     with pytest.raises(OSError, match=r"cannot listen on no\.such\.host\.invalid port 0"):
