@@ -69,6 +69,8 @@ def demo(url: str | None, path: str | None, timeout: str) -> None:
         raise Failure(f"{error}; {_ADVICE}") from error
     except DemoError as error:
         raise Failure(f"not validated: {error}; look at {shown(path)}") from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise Failure(f"{shown(path)} cannot be made: {error.strerror}") from error
     click.echo("VALIDATED: 3 records, 3 effects, 1 duplicate ignored, although a delivery was lost")

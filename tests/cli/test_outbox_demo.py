@@ -18,7 +18,7 @@ from lease.cli import outbox_demo
 from lease.outbox import demo as walk
 from lease.outbox import open_outbox, pending, record
 from tests.support.chaos import ChaosProxy
-from tests.support.cli import Ran, lease
+from tests.support.cli import Ran, ended, lease, started
 from tests.support.resp import SpedoServer
 
 STEPS = [
@@ -112,6 +112,17 @@ def test_demo_leaves_other_records_alone(tmp_path: Path) -> None:
     with closing(open_outbox(path)) as con:
         assert pending(con) == [mine]
         assert con.execute("SELECT sum(dispatch_count) FROM outbox").fetchone() == (10,)
+
+
+def test_demo_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
+    """A closed pipe is no fault of the outbox's."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with started("outbox", "demo", "--outbox-path", tmp_path / "o.db", stdout=writer) as process:
+        os.close(writer)
+        code, _, err = ended(process)
+
+    assert (code, err) == (1, "")
 
 
 def test_demo_uses_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
