@@ -38,6 +38,7 @@ _JOURNAL_MODES = ("delete", "wal")
 _STATUSES = ("pending", "leased", "done", "dead")
 # A class's own name, past a metaclass that answers otherwise.
 _NAME = type.__dict__["__name__"]
+_REASONS = ("deadline", "exhausted", "permanent")
 
 
 def identifier(name: str, value: object) -> str:
@@ -235,3 +236,16 @@ def shown(value: object) -> str:
 
 def _has_keys(value: object, keys: set[str]) -> TypeGuard[dict[str, object]]:
     return type(value) is dict and all(type(key) is str for key in value) and value.keys() == keys
+
+
+def identifiers(name: str, value: object) -> list[str]:
+    """Return a private copy of a batch of identifiers."""
+    return _each(name, value, lambda each: identifier("id", each))
+
+
+def reason(value: object) -> None:
+    """Accept the exact name of a reason for which a job is dead, or None."""
+    if value is not None and (type(value) is not str or value not in _REASONS):
+        raise ValueError(
+            f"reason must be 'deadline', 'exhausted', 'permanent' or None, not {shown(value)}"
+        )

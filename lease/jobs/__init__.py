@@ -4,6 +4,7 @@ from lease.jobs._backoff import retry_delay
 from lease.jobs._backup import backup
 from lease.jobs._claim import claim
 from lease.jobs._claim_many import claim_many
+from lease.jobs._dead_ids import dead_ids
 from lease.jobs._doctor import Finding, doctor
 from lease.jobs._due import next_due
 from lease.jobs._enqueue import enqueue
@@ -12,9 +13,10 @@ from lease.jobs._finish import finish
 from lease.jobs._finish_and_claim import finish_and_claim
 from lease.jobs._finish_many import finish_many
 from lease.jobs._integrity import integrity_check
-from lease.jobs._list import Job, Status, list_jobs
+from lease.jobs._list import Job, Reason, Status, list_jobs
 from lease.jobs._open import create_queue, open_queue
 from lease.jobs._redrive import redrive
+from lease.jobs._redrive_many import Release, redrive_check, redrive_many
 from lease.jobs._renew import renew
 from lease.jobs._run import run_file, run_once
 from lease.jobs._stats import Stats, stats
@@ -24,12 +26,15 @@ __all__ = [
     "Finding",
     "Job",
     "Stats",
+    "Reason",
+    "Release",
     "Status",
     "backup",
     "claim",
     "claim_many",
     "create_queue",
     "doctor",
+    "dead_ids",
     "enqueue",
     "enqueue_many",
     "finish",
@@ -41,6 +46,8 @@ __all__ = [
     "open_queue",
     "redrive",
     "renew",
+    "redrive_check",
+    "redrive_many",
     "retry_delay",
     "run_file",
     "run_once",

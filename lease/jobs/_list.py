@@ -9,8 +9,10 @@ from lease.limits import CEILING
 
 LIST_ALL = statement("list_all")
 LIST_STATUS = statement("list_status")
+LIST_REASON = statement("list_reason")
 
 Status = Literal["pending", "leased", "done", "dead"]
+Reason = Literal["deadline", "exhausted", "permanent"]
 
 _LARGEST_PAGE = 10_000
 
@@ -36,14 +38,19 @@ def list_jobs(
     con: sqlite3.Connection,
     status: Status | None = None,
     *,
+    reason: Reason | None = None,
     after_seq: int = 0,
     max_jobs: int = 100,
 ) -> list[Job]:
     """Return a page of jobs in the order of their intake.
 
+    Each page goes on where the one before ended, so that all of them together read the queue
+    once, however few of its jobs are listed.
+
     Args:
         con: a connection to a queue; only read from.
         status: the state to list, None for all.
+        reason: list only jobs that are dead for this reason, None for any.
         after_seq: the `seq` that ended the page before, 0 for the first page.
         max_jobs: size of the page, 1-10000.
 
@@ -57,11 +64,16 @@ def list_jobs(
     """
     checks.integer("after_seq", after_seq, 0, CEILING)
     checks.integer("max_jobs", max_jobs, 1, _LARGEST_PAGE)
-    if status is None:
-        rows = LIST_ALL.many(con, after_seq=after_seq, max_jobs=max_jobs)
-    else:
+    checks.reason(reason)
+    if status is not None:
         checks.status(status)
-        rows = LIST_STATUS.many(con, status=status, after_seq=after_seq, max_jobs=max_jobs)
+    page = {"after_seq": after_seq, "max_jobs": max_jobs}
+    if reason is not None:
+        rows = LIST_REASON.many(con, status=status or "dead", reason=reason, **page)
+    elif status is not None:
+        rows = LIST_STATUS.many(con, status=status, **page)
+    else:
+        rows = LIST_ALL.many(con, **page)
     return [_job(*row) for row in rows]
 
 

@@ -11,7 +11,7 @@ from lease.limits import CEILING
 from tests.support.queue import all_jobs, put_dead, put_leased, put_pending, unchanged
 from tests.support.refused import Str, integers, table
 
-GOOD: dict[str, Any] = {"status": None, "after_seq": 0, "max_jobs": 100}
+GOOD: dict[str, Any] = {"status": None, "reason": None, "after_seq": 0, "max_jobs": 100}
 
 
 def test_list_jobs_returns_whole_rows_in_order_of_intake(
@@ -39,6 +39,33 @@ def test_list_jobs_of_one_state(con: sqlite3.Connection) -> None:
         assert [job["id"] for job in jobs.list_jobs(con, status)] == [status]
 
 
+def test_list_jobs_of_one_reason(con: sqlite3.Connection) -> None:
+    """Each reason lists the jobs that are dead for it, and no other state has any."""
+    reasons = ("deadline", "exhausted", "permanent")
+    for reason in reasons:
+        put_dead(con, id=reason, reason=reason)
+    put_dead(con, id="by-hand", reason="permanent", status="done")
+    put_pending(con, id="again", reason="retry")
+
+    for reason in reasons:
+        assert [job["id"] for job in jobs.list_jobs(con, reason=reason)] == [reason]
+        assert [job["id"] for job in jobs.list_jobs(con, "dead", reason=reason)] == [reason]
+        assert jobs.list_jobs(con, "pending", reason=reason) == []
+    assert [job["id"] for job in jobs.list_jobs(con, "done", reason="permanent")] == ["by-hand"]
+
+
+def test_list_jobs_of_one_reason_goes_on_after_a_page(con: sqlite3.Connection) -> None:
+    """Jobs that died of something else are passed over, and fill no page."""
+    for number in range(9):
+        put_dead(con, id=f"job-{number}", reason=("permanent", "deadline")[number % 2])
+
+    first = jobs.list_jobs(con, reason="permanent", max_jobs=3)
+    second = jobs.list_jobs(con, reason="permanent", after_seq=first[-1]["seq"], max_jobs=3)
+
+    assert [job["seq"] for job in first + second] == [1, 3, 5, 7, 9]
+    assert [len(first), len(second)] == [3, 2]
+
+
 @pytest.mark.parametrize("status", [None, "pending"])
 def test_list_jobs_goes_on_after_a_page(con: sqlite3.Connection, status: Any) -> None:
     """A page ends at its size, and the next begins after its last seq."""
@@ -62,6 +89,12 @@ def test_list_jobs_goes_on_after_a_page(con: sqlite3.Connection, status: Any) ->
         ("status", "done\n"),
         ("status", Str("done")),
         ("status", 1),
+        ("reason", ""),
+        ("reason", "retry"),
+        ("reason", "Permanent"),
+        ("reason", "permanent\n"),
+        ("reason", Str("permanent")),
+        ("reason", 1),
     ],
 )
 def test_list_jobs_refuses(con: sqlite3.Connection, argument: str, value: object) -> None:

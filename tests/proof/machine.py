@@ -162,6 +162,13 @@ class QueueMachine(RuleBasedStateMachine):
         """An operator revives a job."""
         self._take("redrive", job_id=job_id, now_ms=self._now_ms, ttl_ms=ttl_ms, note="again")
 
+    @rule(job_ids=st.lists(IDS, max_size=4), ttl_ms=DURATIONS)
+    def redrive_many(self, job_ids: list[str], ttl_ms: int) -> None:
+        """An operator revives several jobs, perhaps one of them twice."""
+        self._take(
+            "redrive_many", job_ids=job_ids, now_ms=self._now_ms, ttl_ms=ttl_ms, note="again"
+        )
+
     def _results(self, data: st.DataObject) -> list[list[Any]]:
         count = data.draw(st.integers(0, min(3, len(self._file.issued))))
         return [

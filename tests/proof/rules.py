@@ -57,11 +57,13 @@ ARROWS: dict[str, set[tuple[str, str]]] = {
     "finish": _FINISHED,
     "finish_many": _FINISHED,
     "redrive": {("dead", "pending")},
+    "redrive_many": {("dead", "pending")},
     "renew": {("leased", "leased")},
 }
 
 _CLAIMS = {"claim", "claim_many"}
 _HOLDERS = {"finish", "finish_many", "renew"}
+_REDRIVES = {"redrive", "redrive_many"}
 
 
 def one_state(taken: Taken) -> bool:
@@ -135,7 +137,7 @@ def within_budget(taken: Taken) -> bool:
         return True
     for old, new in taken.changes():
         claimed = taken.step.verb in _CLAIMS and new.status == "leased"
-        counted = 0 if taken.step.verb == "redrive" else old.attempts + claimed
+        counted = 0 if taken.step.verb in _REDRIVES else old.attempts + claimed
         if new.attempts != counted:
             return False
     return True
@@ -147,16 +149,17 @@ def one_audit_row(taken: Taken) -> bool:
     added = after[len(before) :]
     if after[: len(before)] != before:
         return False
-    if taken.step.verb != "redrive" or isinstance(taken.answer, Raised):
+    if taken.step.verb not in _REDRIVES or isinstance(taken.answer, Raised):
         return not added
     arguments = taken.step.arguments
-    job = taken.before.find(arguments["job_id"])
-    told = [(arguments["job_id"], arguments["now_ms"], arguments["note"])]
-    return (
-        job is not None
-        and [(audit.id, audit.at_ms, audit.note) for audit in added] == told
-        and added[0].token == job.token
-    )
+    wanted = arguments.get("job_ids") or [arguments["job_id"]]
+    revived = [old.id for old, _ in taken.changes()]
+    told = [
+        (job.id, job.token, arguments["now_ms"], arguments["note"])
+        for job in map(taken.before.find, dict.fromkeys(wanted))
+        if job is not None and job.id in revived
+    ]
+    return [(audit.id, audit.token, audit.at_ms, audit.note) for audit in added] == told
 
 
 def done_is_final(taken: Taken) -> bool:

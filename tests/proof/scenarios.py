@@ -55,6 +55,10 @@ _HELD = (_enqueue("j1"), _claim("a", 0))
 _CLAIM_TWO = Step("claim_many", {"owner": "a", "now_ms": 0, "max_jobs": 2, "lease_ms": 10})
 _OK = [{"issued": 0}, "ok", 0]
 _RETRY = [{"issued": 1}, "retry", 10]
+_BURY_TWO = Step(
+    "finish_many",
+    {"results": [[{"issued": number}, "permanent", 0] for number in (0, 1)], "now_ms": 5},
+)
 _RUN = Step("run_once", {"owner": "a", "jitter": 0.5, "lease_ms": 10})
 
 SCENARIOS = (
@@ -105,6 +109,14 @@ SCENARIOS = (
         "`redrive`",
         (*_HELD, _finish("permanent")),
         Step("redrive", {"job_id": "j1", "now_ms": 20, "ttl_ms": 100, "note": "again"}),
+    ),
+    Scenario(
+        "`redrive_many`, two of three jobs",
+        (_enqueue("j1"), _enqueue("j2"), _enqueue("j3"), _CLAIM_TWO, _BURY_TWO),
+        Step(
+            "redrive_many",
+            {"job_ids": ["j2", "j3", "j1"], "now_ms": 20, "ttl_ms": 100, "note": "again"},
+        ),
     ),
     Scenario(
         "`run_once`, sent and acknowledged",

@@ -54,13 +54,13 @@ class World(NamedTuple):
         for owner in self.owners:
             yield Step("claim", {"owner": owner, "now_ms": now_ms, "lease_ms": self.lease_ms})
         if self.batches:
-            yield from self._batches(now_ms)
+            yield from self._batches(book, now_ms)
         if len(book.audits) < self.most_redrives:
             for job in self.jobs:
                 arguments = {"job_id": job.id, "now_ms": now_ms, "ttl_ms": self.redrive_ttl_ms}
                 yield Step("redrive", {**arguments, "note": "again"})
 
-    def _batches(self, now_ms: int) -> Iterator[Step]:
+    def _batches(self, book: Book, now_ms: int) -> Iterator[Step]:
         claim = {"owner": self.owners[0], "now_ms": now_ms, "lease_ms": self.lease_ms}
         yield Step("claim_many", {**claim, "max_jobs": len(self.jobs)})
         events = [{"id": job.id, "qty": job.qty} for job in self.jobs]
@@ -68,6 +68,10 @@ class World(NamedTuple):
         events.append({"id": self.jobs[-1].id, "qty": self.jobs[-1].qty + 1})
         budget = {"ttl_ms": self.jobs[0].ttl_ms, "max_attempts": self.jobs[0].max_attempts}
         yield Step("enqueue_many", {"events": events, "now_ms": now_ms, **budget})
+        if len(book.audits) + len(self.jobs) <= self.most_redrives:
+            ids = [job.id for job in reversed(self.jobs)]
+            revival = {"now_ms": now_ms, "ttl_ms": self.redrive_ttl_ms, "note": "again"}
+            yield Step("redrive_many", {"job_ids": [*ids, ids[0]], **revival})
 
     def _intakes(self, book: Book, job: Intake, now_ms: int) -> Iterator[Step]:
         event = {"id": job.id, "qty": job.qty}

@@ -151,6 +151,16 @@ def redrive(book: Book, job_id: str, now_ms: int, ttl_ms: int, note: str) -> Ans
     return True, book.put(revived)._replace(audits=(*book.audits, audit))
 
 
+def redrive_many(book: Book, job_ids: Sequence[str], now_ms: int, ttl_ms: int, note: str) -> Answer:
+    """Do as one call of `redrive` after the other, and say of each other job what it is."""
+    releases = []
+    for job_id in job_ids:
+        job = book.find(job_id)
+        answer, book = redrive(book, job_id, now_ms, ttl_ms, note)
+        releases.append("redriven" if answer is True else job.status if job else "missing")
+    return releases, book
+
+
 def enqueue_many(
     book: Book,
     events: Sequence[Mapping[str, Any]],
@@ -262,5 +272,6 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "finish_and_claim": finish_and_claim,
     "finish_many": finish_many,
     "redrive": redrive,
+    "redrive_many": redrive_many,
     "renew": renew,
 }

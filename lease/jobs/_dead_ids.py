@@ -1,0 +1,50 @@
+"""Walk over the dead jobs of a queue, batch by batch, to release them on the way."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from lease import checks
+from lease.db.statements import statement
+from lease.jobs._list import Reason, list_jobs
+from lease.limits import MAX_BATCH
+
+DEAD_IDS_NEWEST = statement("dead_ids_newest")
+
+
+def dead_ids(
+    con: sqlite3.Connection, reason: Reason | None = None, *, max_ids: int = 1000
+) -> Iterator[list[str]]:
+    """Yield the ids of the dead jobs in the order of their intake, a batch for `redrive_many`.
+
+    Each batch is read when it is asked for, and every job is looked at once. So whoever releases
+    the jobs on the way meets none of them twice, even if it dies again meanwhile, and the walk
+    ends though new jobs come and die: it goes no further than the newest job at its start. No
+    transaction is open between two batches.
+
+    Args:
+        con: a connection to a queue; only read from.
+        reason: yield only jobs that are dead for this reason, None for any.
+        max_ids: size of a batch, 1-10000.
+
+    Yields:
+        The ids of a batch; never none.
+
+    Raises:
+        ValueError: an argument is not of its exact type or out of range.
+
+    Hooks: none.
+    """
+    checks.reason(reason)
+    checks.integer("max_ids", max_ids, 1, MAX_BATCH)
+    return _batches(con, reason, max_ids)
+
+
+def _batches(con: sqlite3.Connection, reason: Reason | None, max_ids: int) -> Iterator[list[str]]:
+    newest = DEAD_IDS_NEWEST.optional(con)
+    last_seq = newest[0] if newest else 0
+    after_seq = 0
+    while after_seq < last_seq:
+        page = list_jobs(con, "dead", reason=reason, after_seq=after_seq, max_jobs=max_ids)
+        if ids := [job["id"] for job in page if job["seq"] <= last_seq]:
+            yield ids
+        after_seq = page[-1]["seq"] if len(page) == max_ids else last_seq
