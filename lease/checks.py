@@ -5,7 +5,7 @@ lie about its content.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -33,12 +33,14 @@ _TICKET_KEYS = {"id", "qty", "owner", "token", "attempt", "lease_until"}
 # Beyond these a refused value is described, not quoted: characters of a str, bits of an int.
 _LONG = 80
 _WIDE = 64
+# So many keys that do not belong are named, and the rest counted.
+_MANY = 3
 _OUTCOMES = ("ok", "retry", "permanent")
 _JOURNAL_MODES = ("delete", "wal")
 _STATUSES = ("pending", "leased", "done", "dead")
+_REASONS = ("deadline", "exhausted", "permanent")
 # A class's own name, past a metaclass that answers otherwise.
 _NAME = type.__dict__["__name__"]
-_REASONS = ("deadline", "exhausted", "permanent")
 
 
 def identifier(name: str, value: object) -> str:
@@ -137,7 +139,9 @@ def status(value: object) -> None:
 def event(value: object) -> tuple[str, int]:
     """Return the id and quantity of an exact dict that holds just these."""
     if not _has_keys(value, _EVENT_KEYS):
-        raise ValueError(f"event must be a dict of just id and qty, not {shown(value)}")
+        raise ValueError(
+            f"event must be a dict of just id and qty, not {unlike(value, _EVENT_KEYS)}"
+        )
     return identifier("id", value["id"]), integer("qty", value["qty"], 1, MAX_QTY)
 
 
@@ -148,7 +152,8 @@ def recorded_event(value: object) -> RecordedEvent:
     """
     if not _has_keys(value, _RECORDED_KEYS):
         raise ValueError(
-            f"event must be a dict of just id, event_type and payload, not {shown(value)}"
+            f"event must be a dict of just id, event_type and payload, "
+            f"not {unlike(value, _RECORDED_KEYS)}"
         )
     return RecordedEvent(
         id=identifier("id", value["id"]),
@@ -160,7 +165,9 @@ def recorded_event(value: object) -> RecordedEvent:
 def ticket(value: object, limits: Limits) -> dict[str, str | int]:
     """Return a private copy of a claim's ticket, every field checked."""
     if not _has_keys(value, _TICKET_KEYS):
-        raise ValueError(f"ticket must be a dict of just a claim's six keys, not {shown(value)}")
+        raise ValueError(
+            f"ticket must be a dict of just a claim's six keys, not {unlike(value, _TICKET_KEYS)}"
+        )
     return {
         "id": identifier("ticket id", value["id"]),
         "qty": integer("ticket qty", value["qty"], 1, MAX_QTY),
@@ -232,6 +239,20 @@ def shown(value: object) -> str:
     if type(value) in (int, float, bool):
         return repr(value)
     return f"a {_NAME.__get__(type(value))}"
+
+
+def unlike(value: object, keys: Collection[str], describe: Callable[[object], str] = shown) -> str:
+    """Describe what is no dict of just these keys, by those that it lacks and has besides."""
+    if type(value) is not dict:
+        return describe(value)
+    names = {key for key in value if type(key) is str}
+    lacking = [key for key in sorted(keys) if key not in names]
+    others = [describe(key) for key in value if type(key) is not str or key not in keys]
+    if len(others) > _MANY:
+        others[_MANY:] = [f"{len(others) - _MANY} more"]
+    parts = [f"without {' and '.join(lacking)}"] if lacking else []
+    parts += [f"with {' and '.join(others)}"] if others else []
+    return f"one {' but '.join(parts)}"
 
 
 def _has_keys(value: object, keys: set[str]) -> TypeGuard[dict[str, object]]:

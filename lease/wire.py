@@ -1,17 +1,40 @@
 """The JSON of events, written in one way and read so strictly that no two readers read it apart."""
 
 import json
+from collections.abc import Callable
 from math import isfinite
 from typing import NoReturn
 
-from lease.checks import shown
-from lease.limits import MAX_PAYLOAD_BYTES
+from lease import checks
+from lease.limits import MAX_PAYLOAD_BYTES, MAX_QTY
+from lease.model import RecordedEvent
 
 # No number of ours has more digits; far longer ones cost more to read than to refuse.
 _MAX_DIGITS = 32
 
 # Far below what any part of the way can take, wherever in its stack it reads or writes.
 _MAX_DEPTH = 256
+
+# Beyond these bits a number is described, not quoted.
+_WIDE = 64
+
+_WORDS = {dict: "an object", list: "an array", type(None): "null"}
+
+# What each field of an event must be, in the words of who has written JSON or CSV.
+_FIELDS: dict[str, tuple[Callable[[object], object], str]] = {
+    "id": (
+        lambda value: checks.identifier("id", value),
+        "a string of 1-64 ASCII letters, digits, '_' or '-'",
+    ),
+    "qty": (
+        lambda value: checks.integer("qty", value, 1, MAX_QTY),
+        f"a whole number from 1 to {MAX_QTY}",
+    ),
+    "event_type": (
+        checks.event_type,
+        "a string of 1-128 ASCII letters, digits, '.', '_', ':', '/' or '-'",
+    ),
+}
 
 
 def parse(text: bytes) -> object:
@@ -41,6 +64,44 @@ def parse(text: bytes) -> object:
         raise ValueError("the JSON is nested too deeply") from None
 
 
+def event(document: object) -> tuple[str, int]:
+    """Return the id and quantity of a parsed event.
+
+    Raises:
+        ValueError: it is none, in the words of JSON.
+    """
+    try:
+        return checks.event(document)
+    except ValueError:
+        raise ValueError(_problem(document, ("id", "qty"))) from None
+
+
+def recorded_event(document: object) -> RecordedEvent:
+    """Return a copy of a parsed event of an outbox; the payload is not looked at.
+
+    Raises:
+        ValueError: it is none, in the words of JSON.
+    """
+    try:
+        return checks.recorded_event(document)
+    except ValueError:
+        raise ValueError(_problem(document, ("id", "event_type", "payload"))) from None
+
+
+def wanted(name: str, field: str, value: object) -> str:
+    """Say what a refused value under a name ought to be, as a field of an event."""
+    return f"{name} must be {_FIELDS[field][1]}, not {shown(value)}"
+
+
+def shown(value: object) -> str:
+    """Describe a refused value to whoever has written it as JSON."""
+    if type(value) is bool:
+        return str(value).lower()
+    if type(value) is int and value.bit_length() > _WIDE:
+        return f"a number of {len(str(abs(value)))} digits"
+    return _WORDS.get(type(value)) or checks.shown(value)
+
+
 def canonical(payload: object) -> str:
     """Return a payload as JSON text, the same for equal content: sorted keys and no spaces.
 
@@ -66,19 +127,37 @@ def canonical(payload: object) -> str:
     return text
 
 
+def _problem(document: object, fields: tuple[str, ...]) -> str:
+    if type(document) is not dict or document.keys() != set(fields):
+        names = f"{', '.join(fields[:-1])} and {fields[-1]}"
+        return (
+            f"event must be an object of just {names}, not {checks.unlike(document, fields, shown)}"
+        )
+    name = next(name for name in fields if not _is_good(name, document[name]))
+    return wanted(name, name, document[name])
+
+
+def _is_good(name: str, value: object) -> bool:
+    try:
+        _FIELDS[name][0](value)
+    except ValueError:
+        return False
+    return True
+
+
 def _require_plain(value: object, depth: int) -> None:
     if depth == 0 and type(value) in (dict, list):
         raise ValueError(f"it is nested over {_MAX_DEPTH} deep, or contains itself")
     if type(value) is dict:
         for key, item in value.items():
             if type(key) is not str:
-                raise ValueError(f"a key is {shown(key)}, not a str")
+                raise ValueError(f"a key is {checks.shown(key)}, not a str")
             _require_plain(item, depth - 1)
     elif type(value) is list:
         for item in value:
             _require_plain(item, depth - 1)
     elif type(value) not in (str, int, float, bool, type(None)):
-        raise ValueError(f"it holds {shown(value)}")
+        raise ValueError(f"it holds {checks.shown(value)}")
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

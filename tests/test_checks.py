@@ -196,6 +196,26 @@ def test_shown_calls_no_code_of_the_class() -> None:
     assert checks.shown(Nameless()) == "a Nameless"
 
 
+@pytest.mark.parametrize(
+    ("value", "description"),
+    [
+        (["id", "qty"], "a list"),
+        (Dict(EVENT), "a Dict"),
+        ({}, "one without id and qty"),
+        ({"id": "a"}, "one without qty"),
+        ({"id": "a", "qty": 1, "token": 2}, "one with 'token'"),
+        ({"id": "a", "quantity": 1}, "one without qty but with 'quantity'"),
+        ({"id": "a", "qty": 1} | dict.fromkeys(range(3)), "one with 0 and 1 and 2"),
+        ({"id": "a", "qty": 1} | dict.fromkeys(range(4)), "one with 0 and 1 and 2 and 1 more"),
+        ({Str("id"): "a", "qty": 1}, "one without id but with a Str"),
+        ({"id": "a", "qty": 1, Nameless(): 2}, "one with a Nameless"),
+    ],
+)
+def test_unlike_names_the_keys(value: object, description: str) -> None:
+    """What is missing and what is too much, by the keys' own names or their classes'."""
+    assert checks.unlike(value, {"id", "qty"}) == description
+
+
 @pytest.mark.parametrize("value", [1, 0.5, 1.5, 5e-324, 86_400, 86_400.0])
 def test_seconds_returns_it(value: float) -> None:
     """A wait is above nothing and up to a day."""

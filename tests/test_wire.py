@@ -1,4 +1,4 @@
-"""wire.parse: JSON that every reader reads alike, and nothing else."""
+"""wire: JSON that every reader reads alike, and events refused in the words of JSON."""
 
 from typing import Any
 
@@ -65,3 +65,93 @@ def test_parse_refuses(text: bytes, says: str) -> None:
     assert type(caught.value) is ValueError
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 100
+
+
+EVENT = {"id": "a", "qty": 1}
+RECORDED = {"id": "a", "event_type": "t", "payload": None}
+
+
+def test_event_returns_its_values() -> None:
+    """A parsed event is taken apart."""
+    assert wire.event(EVENT) == ("a", 1)
+    assert wire.recorded_event(RECORDED) == RECORDED
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ([], "event must be an object of just id and qty, not an array"),
+        (None, "event must be an object of just id and qty, not null"),
+        ("a", "event must be an object of just id and qty, not 'a'"),
+        ({}, "event must be an object of just id and qty, not one without id and qty"),
+        ({"id": "a"}, "event must be an object of just id and qty, not one without qty"),
+        (EVENT | {"x": 1}, "event must be an object of just id and qty, not one with 'x'"),
+        (
+            {"id": "a", "quantity": 1, "b": 2, "c": 3},
+            (
+                "event must be an object of just id and qty, not one without qty but with "
+                "'quantity' and 'b' and 'c'"
+            ),
+        ),
+        (
+            EVENT | dict.fromkeys("pqrst", 1),
+            (
+                "event must be an object of just id and qty, not one with 'p' and 'q' and 'r' "
+                "and 2 more"
+            ),
+        ),
+        (
+            EVENT | {"id": True},
+            "id must be a string of 1-64 ASCII letters, digits, '_' or '-', not true",
+        ),
+        (EVENT | {"qty": False}, "qty must be a whole number from 1 to 1000, not false"),
+        (EVENT | {"qty": None}, "qty must be a whole number from 1 to 1000, not null"),
+        (EVENT | {"qty": {}}, "qty must be a whole number from 1 to 1000, not an object"),
+        (EVENT | {"qty": 1.5}, "qty must be a whole number from 1 to 1000, not 1.5"),
+        (
+            EVENT | {"qty": 2**64 - 1},
+            "qty must be a whole number from 1 to 1000, not 18446744073709551615",
+        ),
+        (
+            EVENT | {"qty": -(2**64)},
+            "qty must be a whole number from 1 to 1000, not a number of 20 digits",
+        ),
+    ],
+)
+def test_event_refuses_in_the_words_of_json(document: object, says: str) -> None:
+    """Whoever wrote the JSON is told which key is missing or too much, or which value is wrong."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        wire.event(document)
+    assert str(caught.value) == says
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        (1, "event must be an object of just id, event_type and payload, not 1"),
+        (
+            {"id": "a", "type": "t", "payload": 1},
+            (
+                "event must be an object of just id, event_type and payload, not one without "
+                "event_type but with 'type'"
+            ),
+        ),
+        (
+            RECORDED | {"event_type": ["t"]},
+            (
+                "event_type must be a string of 1-128 ASCII letters, digits, '.', '_', ':', '/' or "
+                "'-', not an array"
+            ),
+        ),
+        (
+            RECORDED | {"id": 7},
+            "id must be a string of 1-64 ASCII letters, digits, '_' or '-', not 7",
+        ),
+    ],
+)
+def test_recorded_event_refuses_in_the_words_of_json(document: object, says: str) -> None:
+    """Likewise of what an outbox delivers."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        wire.recorded_event(document)
+    assert str(caught.value) == says

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from lease import checks
+from lease import checks, wire
 from lease.limits import CEILING, WIDE
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -51,7 +51,7 @@ def identifier(value: str) -> str:
     try:
         return checks.identifier("it", value)
     except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+        raise click.BadParameter(wire.wanted("it", "id", value)) from error
 
 
 def database_path(value: str) -> str:

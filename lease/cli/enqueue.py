@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import click
 
@@ -12,6 +12,7 @@ from lease import jobs as verbs
 from lease.cli._arguments import ATTEMPTS, JSON, QUEUE, TTL, identifier, whole
 from lease.cli._failures import Failure, shown
 from lease.cli._output import print_json
+from lease.cli._ticker import Ticker
 from lease.cli.queue_files import opened
 from lease.clock import wall_ms
 from lease.errors import Conflict
@@ -90,18 +91,7 @@ def _take_one(path: str, event: Event, ttl_ms: int, max_attempts: int) -> Intake
 def _take_file(
     path: str, source: str, file_format: Format, ttl_ms: int, max_attempts: int, *, partial: bool
 ) -> Intake:
-    told = 0
-    name = "<stdin>" if source == "-" else shown(source)
-
-    def tell(line: int, reason: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= _MAX_TOLD:
-            click.echo(f"{name}:{line}: {reason}", err=True)
-        elif told == _MAX_TOLD + 1:
-            click.echo("Further bad lines are counted, not told", err=True)
-
-    with opened(path) as con, _reading(source) as lines:
+    with opened(path) as con, _reading(source) as lines, Ticker(sys.stderr) as ticker:
         return enqueue_file(
             con,
             lines,
@@ -110,17 +100,66 @@ def _take_file(
             ttl_ms,
             max_attempts,
             partial=partial,
-            on_problem=tell,
+            on_problem=_Problems(lines.name, ticker).tell,
+            on_progress=lambda read, taken: ticker.draw(f"{read} lines read, {taken} taken in"),
         )
 
 
+class _Problems:
+    """Tells bad lines, so many of them."""
+
+    def __init__(self, source: str, ticker: Ticker) -> None:
+        self._source = source
+        self._ticker = ticker
+        self._told = 0
+
+    def tell(self, line: int, reason: str) -> None:
+        """Tell of one bad line, or that there are more."""
+        self._told += 1
+        if self._told > _MAX_TOLD + 1:
+            return
+        self._ticker.clear()
+        if self._told <= _MAX_TOLD:
+            click.echo(f"{self._source}:{line}: {reason}", err=True)
+        else:
+            click.echo("Further bad lines are counted, not told", err=True)
+
+
+class _Source(NamedTuple):
+    """The lines of a file; that it cannot be read is no fault of the queue's."""
+
+    name: str
+    file: BinaryIO
+
+    def readline(self, limit: int, /) -> bytes:
+        """Return the next line, or a part of it."""
+        try:
+            return self.file.readline(limit)
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+
+
 @contextmanager
-def _reading(source: str) -> Iterator[BinaryIO]:
+def _reading(source: str) -> Iterator[_Source]:
+    name = "<stdin>" if source == "-" else shown(source)
     try:
-        with sys.stdin.buffer if source == "-" else open(source, "rb") as lines:
-            yield lines
+        file = sys.stdin.buffer if source == "-" else open(source, "rb")  # noqa: SIM115  (below)
     except OSError as error:
-        raise Failure(f"{shown(source)} cannot be read: {error.strerror}") from error
+        raise _unreadable(name, error) from error
+    with file:
+        try:
+            yield _Source(name, file)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Failure(
+                f"{name} cannot be kept in the temporary folder: {error.strerror}; make room "
+                "there, or set TMPDIR"
+            ) from error
+
+
+def _unreadable(name: str, error: OSError) -> Failure:
+    return Failure(f"{name} cannot be read: {error.strerror}")
 
 
 def _print(intake: Intake, *, as_json: bool, partial: bool) -> None:

@@ -209,7 +209,7 @@ def _require_json(request: Request) -> None:
 def _read_event(body: bytes) -> Event:
     value = _parse(body)
     try:
-        event_id, qty = checks.event(value)
+        event_id, qty = wire.event(value)
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
     return Event(id=event_id, qty=qty)
@@ -218,7 +218,7 @@ def _read_event(body: bytes) -> Event:
 def _read_recorded_event(body: bytes) -> RecordedEvent:
     value = _parse(body)
     try:
-        event = checks.recorded_event(value)
+        event = wire.recorded_event(value)
         wire.canonical(event["payload"])
     except ValueError as error:
         raise HTTPException(422, str(error)) from error

@@ -5,16 +5,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from tempfile import SpooledTemporaryFile
-from typing import IO, BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 from lease import checks
 from lease.db.transaction import write_transaction
-from lease.intake._records import Format, read_records
+from lease.intake._records import Format, Lines, read_records
 from lease.jobs._enqueue import ENQUEUE_FIND, ENQUEUE_INSERT
 from lease.limits import WIDE, Limits
 
 #: Called with the number of a line, from 1, and the reason why it was not taken in.
 OnProblem = Callable[[int, str], object]
+
+#: Called now and then with how many lines were read, and how many of them are in the queue.
+OnProgress = Callable[[int, int], object]
 
 # What was read waits in memory up to this size and in a temporary file beyond it.
 _SPOOL_BYTES = 1 << 18
@@ -37,7 +40,7 @@ class _NothingTakenError(Exception):
 
 def enqueue_file(
     con: sqlite3.Connection,
-    source: BinaryIO,
+    source: Lines,
     file_format: Format,
     now_ms: int,
     ttl_ms: int,
@@ -45,17 +48,19 @@ def enqueue_file(
     *,
     partial: bool = False,
     on_problem: OnProblem = lambda _line, _reason: None,
+    on_progress: OnProgress = lambda _read, _taken: None,
     limits: Limits = WIDE,
 ) -> Intake:
     """Record each line of a file as `enqueue` would.
 
     A line is refused that holds no event, or whose id is recorded with another quantity. All
-    lines are read, so that every refusal is told. The write lock is held only while jobs are
-    written, never while the source is read. Memory is bounded, whatever the file's size.
+    lines are read and compared, so that every refusal is told in one go. The write lock is held
+    only while jobs are written, never while the source is read. Memory is bounded, whatever the
+    file's size.
 
     Args:
         con: a connection with no transaction open.
-        source: UTF-8 lines; read to its end.
+        source: UTF-8 lines; read to its end, or to a line of over a mebibyte.
         file_format: `jsonl` for an object of `id` and `qty` a line, `csv` for `id,qty` with or
             without that header.
         now_ms: the present, milliseconds.
@@ -63,7 +68,9 @@ def enqueue_file(
         max_attempts: how often each job may be claimed, from 1.
         partial: take in the other lines where some are refused, a thousand a transaction.
             False takes in all lines, in one transaction, or none.
-        on_problem: told of each refused line.
+        on_problem: told of each refused line: first of those that hold no event, unless
+            `partial`.
+        on_progress: told of the progress, every thousand lines.
         limits: the upper bounds of the numbers.
 
     Returns:
@@ -71,13 +78,14 @@ def enqueue_file(
 
     Raises:
         ValueError: an argument is not of its exact type or out of range.
+        OSError: the source cannot be read, or the temporary folder not be written to.
 
     Hooks: none.
     """
     checks.now(now_ms, limits)
     checks.integer("ttl_ms", ttl_ms, 1, limits.max_ttl_ms)
     checks.integer("max_attempts", max_attempts, 1, limits.max_attempts)
-    intake = _Intaking(con, now_ms, ttl_ms, max_attempts, on_problem)
+    intake = _Intaking(con, now_ms, ttl_ms, max_attempts, on_problem, on_progress)
     good = intake.good_lines(source, file_format)
     if partial:
         return intake.in_batches(good)
@@ -99,15 +107,21 @@ class _Intaking:
         ttl_ms: int,
         max_attempts: int,
         on_problem: OnProblem,
+        on_progress: OnProgress,
     ) -> None:
         self._con = con
         self._budget = {"now_ms": now_ms, "ttl_ms": ttl_ms, "max_attempts": max_attempts}
         self._on_problem = on_problem
+        self._on_progress = on_progress
+        self._read = self._good = 0
         self._new = self._known = self._refused = 0
 
-    def good_lines(self, source: BinaryIO, file_format: Format) -> Iterator[_Line]:
+    def good_lines(self, source: Lines, file_format: Format) -> Iterator[_Line]:
         for record in read_records(source, file_format):
+            self._read += 1
+            self._tell_progress(self._read)
             if record.event:
+                self._good += 1
                 yield record.line, *record.event
             else:
                 self._refuse(record.line, record.problem)
@@ -119,7 +133,8 @@ class _Intaking:
         return Intake(self._new, self._known, self._refused)
 
     def at_once(self, lines: Iterable[_Line]) -> Intake:
-        if not self._refused:
+        # Also where a line holds no event: then the conflicts of the others are told as well.
+        if self._good:
             with suppress(_NothingTakenError), write_transaction(self._con):
                 self._record(lines)
                 self._roll_back_refused()
@@ -128,7 +143,7 @@ class _Intaking:
         return Intake(self._new, self._known, 0)
 
     def _record(self, lines: Iterable[_Line]) -> None:
-        for line, job_id, qty in lines:
+        for number, (line, job_id, qty) in enumerate(lines, 1):
             found = ENQUEUE_FIND.optional(self._con, id=job_id)
             if found is None:
                 ENQUEUE_INSERT.none(self._con, id=job_id, qty=qty, **self._budget)
@@ -137,6 +152,11 @@ class _Intaking:
                 self._known += 1
             else:
                 self._refuse(line, f"job {job_id} is recorded with qty {found[0]}, not {qty}")
+            self._tell_progress(number)
+
+    def _tell_progress(self, number: int) -> None:
+        if number % _BATCH == 0:
+            self._on_progress(self._read, self._new + self._known)
 
     def _roll_back_refused(self) -> None:
         if self._refused:

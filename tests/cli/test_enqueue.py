@@ -1,5 +1,6 @@
 """`lease enqueue`: one job, or a file of them; what is told of bad lines, and the exit code."""
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from lease.cli import enqueue as module
+from lease.cli._ticker import Ticker
 from tests.support.cli import ended, lease, started
 from tests.support.queue import NOW, all_jobs, content, put_pending
 
@@ -79,7 +81,7 @@ def test_enqueue_tells_a_conflict(con: sqlite3.Connection, queue_path: Path) -> 
         (("--id", "a", "--qty", "1", "--partial"), "--format and --partial go with --from; see"),
         (("--id", "a", "--qty", "1", "--format", "csv"), "--format and --partial go with --from"),
         (("--id", "a", "--qty", "1001"), "Invalid value for '--qty': '1001' is no number from 1"),
-        (("--id", "a b", "--qty", "1"), "Invalid value for '--id': it must be a str of 1-64"),
+        (("--id", "a b", "--qty", "1"), "Invalid value for '--id': it must be a string of 1-64"),
         (("--id", "a", "--qty", "1", "--ttl", "91d"), "Invalid value for '--ttl': 91d is not from"),
         (("--id", "a", "--qty", "1", "--attempts", "0"), "Invalid value for '--attempts': '0' is"),
         (("--from", "jobs.txt"), "the suffix of jobs.txt tells no format: give --format; see"),
@@ -140,17 +142,18 @@ def test_enqueue_takes_in_standard_input(
 def test_enqueue_takes_nothing_of_a_file_with_a_bad_line(
     con: sqlite3.Connection, queue_path: Path
 ) -> None:
-    """Each bad line is told with its number, and the good ones are not taken in."""
+    """Each bad line is told with its number, a conflict too, and the good ones are not taken in."""
     stdin = b"a,1\nb\nc,3\nc,4\nd,x\n"
 
     ran = lease("enqueue", queue_path, "--from", "-", "--format", "csv", stdin=stdin)
 
     assert ran == (
         1,
-        "Nothing taken in: 2 refused\n",
+        "Nothing taken in: 3 refused\n",
         (
             "<stdin>:2: must be id,qty and not 1 fields\n"
-            "<stdin>:5: qty must be an int from 1 to 1000, not 'x'\n"
+            "<stdin>:5: qty must be a whole number from 1 to 1000, not 'x'\n"
+            "<stdin>:4: job c is recorded with qty 3, not 4\n"
         ),
     )
     assert all_jobs(con) == []
@@ -220,3 +223,74 @@ def test_enqueue_reads_a_pipe(con: sqlite3.Connection, queue_path: Path) -> None
         assert ended(process) == (0, "2 new, 0 known\n", "")
 
     assert ids(con) == ["a", "b"]
+
+
+def test_enqueue_ends_at_a_line_without_an_end(con: sqlite3.Connection, queue_path: Path) -> None:
+    """A device is no file of jobs."""
+    ran = lease("enqueue", queue_path, "--from", "/dev/zero", "--format", "csv")
+
+    assert (ran.code, ran.out) == (1, "Nothing taken in: 1 refused\n")
+    assert ran.err == "/dev/zero:1: longer than 1048576 bytes; nothing from here on was read\n"
+
+
+def test_enqueue_tells_of_a_source_that_fails_on_the_way(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """What can be opened may still not be readable."""
+    ran = lease("enqueue", queue_path, "--from", "/proc/self/mem", "--format", "csv")
+
+    assert ran == (1, "", "lease: /proc/self/mem cannot be read: Input/output error\n")
+
+
+def test_enqueue_blames_the_temporary_folder_for_its_own_fault(
+    con: sqlite3.Connection, queue_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the queue nor the source is to blame for a disk that is full elsewhere."""
+
+    def fail(_size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("lease.intake._enqueue_file.SpooledTemporaryFile", fail)
+
+    assert lease("enqueue", queue_path, "--from", "-", stdin=JSON_LINES) == (
+        1,
+        "",
+        (
+            "lease: <stdin> cannot be kept in the temporary folder: No space left on device; "
+            "make room there, or set TMPDIR\n"
+        ),
+    )
+
+
+def test_enqueue_ends_quietly_when_nobody_reads_its_complaints(
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path
+) -> None:
+    """A closed pipe is no fault of the source's."""
+    file = tmp_path / "jobs.csv"
+    file.write_bytes(b"broken\n" * 30)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with started("enqueue", queue_path, "--from", file, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        assert ended(process).code == 1
+
+
+def test_enqueue_shows_its_progress_on_a_terminal(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """The line is drawn over itself, makes room for a bad line, and is gone at the end."""
+    drawn: list[str] = []
+
+    class Recorded(Ticker):
+        def draw(self, line: str) -> None:
+            drawn.append(line)
+            super().draw(line)
+
+        def clear(self) -> None:
+            drawn.append("")
+
+    lines = b"".join(b"job-%d,1\n" % number for number in range(999)) + b"broken\n"
+    with patch.object(module, "Ticker", Recorded):
+        lease("enqueue", queue_path, "--from", "-", "--format", "csv", "--partial", stdin=lines)
+
+    assert drawn == ["1000 lines read, 0 taken in", "", ""]

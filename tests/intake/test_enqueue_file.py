@@ -106,6 +106,48 @@ def test_enqueue_file_tells_all_conflicts_of_a_refused_file(con: sqlite3.Connect
     assert [line for line, _ in problems] == [2, 4]
 
 
+def test_enqueue_file_tells_both_kinds_of_a_refused_file(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """A line without an event hides neither a conflict with the queue nor one within the file."""
+    put_pending(con, id="held", qty=1)
+
+    with unchanged(con, queue_path):
+        intake, problems = take(con, b"held,2\na,1\nbroken\na,2\n")
+
+    assert intake == Intake(0, 0, 3)
+    assert [line for line, _ in problems] == [3, 1, 4]
+
+
+def test_enqueue_file_needs_no_lock_where_no_line_is_good(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """A file of another kind altogether is refused, whoever writes to the queue."""
+    without_waiting(con)
+    with writing(queue_path):
+        assert take(con, b"broken\n")[0] == Intake(0, 0, 1)
+        assert take(con, b"")[0] == Intake(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("partial", "told"),
+    [
+        (False, [(1000, 0), (2000, 0), (2001, 999), (2001, 1999)]),
+        (True, [(1000, 0), (1000, 999), (2000, 999), (2000, 1999)]),
+    ],
+)
+def test_enqueue_file_tells_its_progress(
+    con: sqlite3.Connection, partial: bool, told: list[tuple[int, int]]
+) -> None:
+    """How many lines were read, and how many are in the queue, every thousand lines."""
+    put_pending(con, id="job-7", qty=2)
+    lines = b"".join(b"job-%d,1\n" % number for number in range(2001))
+    seen: list[tuple[int, int]] = []
+    take(con, lines, partial=partial, on_progress=lambda *counts: seen.append(counts))
+
+    assert seen == told
+
+
 def test_enqueue_file_reads_its_source_without_the_write_lock(
     con: sqlite3.Connection, queue_path: Path
 ) -> None:

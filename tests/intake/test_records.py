@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lease.intake import LONGEST_LINE, read_records
+from lease.intake import LONGEST_LINE, LONGEST_SKIP, read_records
 
 
 def read(text: bytes, file_format: Any) -> list[tuple[Any, ...]]:
@@ -54,7 +54,7 @@ def test_read_records_takes_only_the_first_line_for_a_header(before: bytes) -> N
     (number, event, problem) = read(before + b"id,qty\n", "csv")[-1]
 
     assert (number, event) == (2, None)
-    assert problem == "qty must be an int from 1 to 1000, not 'qty'"
+    assert problem == "qty must be a whole number from 1 to 1000, not 'qty'"
 
 
 @pytest.mark.parametrize(
@@ -64,18 +64,18 @@ def test_read_records_takes_only_the_first_line_for_a_header(before: bytes) -> N
         (b"a,1", "jsonl", "the text is not JSON: Expecting value"),
         (b"[" * 4000, "jsonl", "the JSON is nested too deeply"),
         (b'{"id":"a","id":"b","qty":1}', "jsonl", "the JSON has a key twice in one object"),
-        (b'{"id":"a"}', "jsonl", "event must be a dict of just id and qty, not a dict"),
-        (b'["a",1]', "jsonl", "event must be a dict of just id and qty, not a list"),
-        (b'{"id":"a","qty":1.0}', "jsonl", "qty must be an int from 1 to 1000, not 1.0"),
-        (b'{"id":"a","qty":true}', "jsonl", "qty must be an int from 1 to 1000, not True"),
-        (b'{"id":"a","qty":1001}', "jsonl", "qty must be an int from 1 to 1000, not 1001"),
+        (b'{"id":"a"}', "jsonl", "event must be an object of just id and qty, not one without qty"),
+        (b'["a",1]', "jsonl", "event must be an object of just id and qty, not an array"),
+        (b'{"id":"a","qty":1.0}', "jsonl", "qty must be a whole number from 1 to 1000, not 1.0"),
+        (b'{"id":"a","qty":true}', "jsonl", "qty must be a whole number from 1 to 1000, not true"),
+        (b'{"id":"a","qty":1001}', "jsonl", "qty must be a whole number from 1 to 1000, not 1001"),
         (b"\xff", "jsonl", "the text is not UTF-8 at byte 0"),
         (b"a\xff,1", "csv", "the text is not UTF-8 at byte 1"),
-        (b"a\x00,1", "csv", "id must be a str of 1-64 ASCII letters, digits, '_' or '-', "),
-        (b"a,-1", "csv", "qty must be an int from 1 to 1000, not '-1'"),
-        (b"a,\xd9\xa1", "csv", "qty must be an int from 1 to 1000, not '\u0661'"),
-        (b"a,1_0", "csv", "qty must be an int from 1 to 1000, not '1_0'"),
-        (b"a," + b"9" * 4090, "csv", "qty must be an int from 1 to 1000, not "),
+        (b"a\x00,1", "csv", "id must be a string of 1-64 ASCII letters, digits, '_' or '-', "),
+        (b"a,-1", "csv", "qty must be a whole number from 1 to 1000, not '-1'"),
+        (b"a,\xd9\xa1", "csv", "qty must be a whole number from 1 to 1000, not '\u0661'"),
+        (b"a,1_0", "csv", "qty must be a whole number from 1 to 1000, not '1_0'"),
+        (b"a," + b"9" * 4090, "csv", "qty must be a whole number from 1 to 1000, not "),
         (b"a,1,x", "csv", "must be id,qty and not 3 fields"),
         (b"a", "csv", "must be id,qty and not 1 fields"),
         (b'"a,1', "csv", "not CSV: unexpected end of data"),
@@ -101,31 +101,45 @@ def test_read_records_takes_a_line_of_the_longest_length() -> None:
     assert read(b" " + longest, "jsonl") == [(1, None, f"longer than {LONGEST_LINE} bytes")]
 
 
-class Endless(io.RawIOBase):
-    """A line of a hundred megabytes, of which nobody ever asks for much at once."""
+class OneLine:
+    """A line of so many bytes, its end included, and another one; it counts what is asked for."""
 
-    def __init__(self) -> None:
-        self.left = 100_000_000
+    def __init__(self, size: int, after: bytes = b"b,2") -> None:
+        self.left = size
+        self.after = after
+        self.given = 0
         self.most = 0
 
-    def readable(self) -> bool:
-        """Serve bytes."""
-        return True
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """Hand out the next piece of the line, and then its end and one event."""
-        assert size is not None
-        self.most = max(self.most, size)
-        if self.left > 0:
-            self.left -= size
-            return b"x" * size
-        self.left, left = -1, self.left
-        return b"\n" if left > -1 else b""
+    def readline(self, limit: int, /) -> bytes:
+        """Hand out the next piece."""
+        self.most = max(self.most, limit)
+        piece = b"x" * min(limit, self.left)
+        self.left -= len(piece)
+        if not self.left and piece:
+            piece = piece[:-1] + b"\n"
+        elif not piece:
+            piece, self.after = self.after, b""
+        self.given += len(piece)
+        return piece
 
 
-def test_read_records_never_holds_an_endless_line() -> None:
-    """A line is read and dropped piece by piece beyond the bound."""
-    source: Any = Endless()
+def test_read_records_skips_the_rest_of_a_long_line() -> None:
+    """It is read and dropped piece by piece, up to a bound."""
+    source = OneLine(LONGEST_SKIP)
 
-    assert [record[:2] for record in read_records(source, "jsonl")] == [(1, None)]
+    assert [tuple(record) for record in read_records(source, "csv")] == [
+        (1, None, f"longer than {LONGEST_LINE} bytes"),
+        (2, ("b", 2), ""),
+    ]
     assert source.most == LONGEST_LINE + 1
+
+
+@pytest.mark.parametrize("size", [LONGEST_SKIP + 1, 10**12])
+def test_read_records_gives_up_on_a_line_without_an_end(size: int) -> None:
+    """A device would be read for ever, and a single huge document for nothing."""
+    source = OneLine(size)
+
+    assert [tuple(record) for record in read_records(source, "csv")] == [
+        (1, None, f"longer than {LONGEST_SKIP} bytes; nothing from here on was read")
+    ]
+    assert source.given <= LONGEST_SKIP + 2 * LONGEST_LINE

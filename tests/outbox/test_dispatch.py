@@ -160,13 +160,25 @@ def test_dispatch_refuses_an_open_transaction(box: sqlite3.Connection):
     box.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("wrong", [None, {}, {"id": "b"}, "b"])
-def test_dispatch_refuses_what_is_no_record(box: sqlite3.Connection, outbox_path: Path, wrong: Any):
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (None, "not a NoneType"),
+        ("b", "not 'b'"),
+        ({}, "not one without id"),
+        ({"id": "b", "payload_json": "1"}, "not one without event_type"),
+        ({"id": 5, "event_type": "t", "payload_json": "1"}, "not one whose id is 5"),
+    ],
+)
+def test_dispatch_refuses_what_is_no_record(
+    box: sqlite3.Connection, outbox_path: Path, wrong: Any, says: str
+):
     """All records are checked before the first is pushed."""
     made = recorded(box, 1)
     queue = LocalQueue()
 
-    with unchanged(box, outbox_path), pytest.raises(ValueError, match="a record must be a dict"):
+    rule = f"a record must be a dict with .*, {says}$"
+    with unchanged(box, outbox_path), pytest.raises(ValueError, match=rule):
         dispatch(box, queue, [*made, wrong])
     assert queue.pop(1) == []
 
