@@ -423,9 +423,11 @@ def test_serve_bounds_the_body_of_an_outbox_s_event(path: Path) -> None:
     """Just as many bytes as it is told, and no more."""
     body = b'{"id":"e","event_type":"t","payload":1}'
     for longest, status in ((len(body), 200), (len(body) - 1, 413)):
-        with Receiver(path, max_event_body=longest) as receiver:
-            with httpx.Client(base_url=receiver.url, trust_env=False) as client:
-                assert client.request(**post(body, "events")).status_code == status
+        with (
+            Receiver(path, max_event_body=longest) as receiver,
+            httpx.Client(base_url=receiver.url, trust_env=False) as client,
+        ):
+            assert client.request(**post(body, "events")).status_code == status
 
 
 def test_serve_explains_a_host_that_is_none(path: Path) -> None:
