@@ -45,6 +45,7 @@ RAISES_VALUE_ERROR = {
 RUNS_SQL = {
     "lease.db.statements",  # the named statements
     "lease.db.apply",  # the migrations
+    "lease.db.keepers",  # the same, to see what they make
 }
 
 TRANSACTION = {"BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"}

@@ -216,7 +216,8 @@ def test_plan_is_what_sqlite_does(either: sqlite3.Connection, name: str):
     if declared.plan in ("-", "none"):
         assert not [step for step in steps if step.startswith(("SCAN", "SEARCH"))]
     elif declared.scans:
-        assert [step for step in steps if step.startswith("SCAN")], steps
+        # The aggregate min() makes SQLite say SEARCH, by no index, where it reads every row.
+        assert [step for step in steps if re.match(r"SCAN|SEARCH \w+$", step)], steps
     else:
         assert declared.indexes
         assert whole_tables(steps) == [], steps

@@ -40,7 +40,7 @@ def migrate(
     lacking = missing(con, migration_set)
     if not lacking:
         return False
-    if not create and lacking == _of(migration_set):
+    if not create and lacking == names_of(migration_set):
         _require_tables(con, migration_set, probe)
     # yoyo takes longer to import than all the rest; a current file never pays for it.
     from lease.db.apply import apply
@@ -53,7 +53,7 @@ def migrate(
                 probe.none(con)
             except sqlite3.OperationalError as error:
                 first = _first(error)
-                if not _is_about_sql(first):
+                if not is_about_sql(first):
                     raise first from None
                 raise UnusableFile(
                     f"the file's own tables are not those of lease ({first}); choose another file"
@@ -76,7 +76,7 @@ def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
         UnusableFile: the file has a migration of the set that this version does not know.
         FileNotFoundError: none of the set was shipped; the installation is incomplete.
     """
-    shipped = _of(migration_set)
+    shipped = names_of(migration_set)
     if not shipped:
         raise FileNotFoundError(
             f"the installed lease package lacks the migrations {migration_set}_*; "
@@ -94,7 +94,8 @@ def missing(con: sqlite3.Connection, migration_set: str) -> list[str]:
     return [name for name in shipped if name not in applied]
 
 
-def _of(migration_set: str) -> list[str]:
+def names_of(migration_set: str) -> list[str]:
+    """Name every migration of a set, in order."""
     return [name for name in _SHIPPED if name.startswith(f"{migration_set}_")]
 
 
@@ -103,7 +104,7 @@ def _require_tables(con: sqlite3.Connection, migration_set: str, probe: Statemen
     try:
         probe.none(con)
     except sqlite3.OperationalError as error:
-        if not _is_about_sql(error):
+        if not is_about_sql(error):
             raise
         raise UnusableFile(
             f"the file holds no {migration_set} ({error}); choose another file, or create one in it"
@@ -117,6 +118,7 @@ def _first(error: sqlite3.OperationalError) -> sqlite3.OperationalError:
     return error
 
 
-def _is_about_sql(error: sqlite3.OperationalError) -> bool:
+def is_about_sql(error: sqlite3.OperationalError) -> bool:
+    """Tell whether a statement failed for want of a table or column, not for a lock or a disk."""
     # The driver's own errors, such as that of a text that is no UTF-8, have no code.
     return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR

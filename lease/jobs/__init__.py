@@ -20,21 +20,22 @@ from lease.jobs._redrive_many import Release, redrive_check, redrive_many
 from lease.jobs._renew import renew
 from lease.jobs._run import run_file, run_once
 from lease.jobs._stats import Stats, stats
+from lease.jobs._tally import tally_check, tally_rebuild
 from lease.jobs._tree import tree_check, tree_rebuild
 
 __all__ = [
     "Finding",
     "Job",
-    "Stats",
     "Reason",
     "Release",
+    "Stats",
     "Status",
     "backup",
     "claim",
     "claim_many",
     "create_queue",
-    "doctor",
     "dead_ids",
+    "doctor",
     "enqueue",
     "enqueue_many",
     "finish",
@@ -45,13 +46,15 @@ __all__ = [
     "next_due",
     "open_queue",
     "redrive",
-    "renew",
     "redrive_check",
     "redrive_many",
+    "renew",
     "retry_delay",
     "run_file",
     "run_once",
     "stats",
+    "tally_check",
+    "tally_rebuild",
     "tree_check",
     "tree_rebuild",
 ]

@@ -9,6 +9,7 @@ from lease.db.durability import make_durable, mode_in_force
 from lease.errors import UnusableFile
 from lease.jobs._integrity import integrity_check
 from lease.jobs._stats import Stats, stats
+from lease.jobs._tally import tally_check
 from lease.jobs._tree import tree_check
 
 # A step is a millisecond or so, after which a waiting writer takes its turn.
@@ -123,6 +124,8 @@ def _verify(copy: sqlite3.Connection) -> None:
         raise UnusableFile(f"the copy is damaged as the file itself is: {fault}; go back to a copy")
     for fault in tree_check(copy):
         raise UnusableFile(f"the copy's tree is as faulty as the file's own: {fault}")
+    for fault in tally_check(copy):
+        raise UnusableFile(f"the copy's tally is as faulty as the file's own: {fault}")
 
 
 def _sync_folder(name: str) -> None:

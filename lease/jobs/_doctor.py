@@ -11,6 +11,7 @@ from lease.db.filesystem import is_network, kind_of
 from lease.db.statements import statement
 from lease.jobs._due import next_due
 from lease.jobs._integrity import integrity_check
+from lease.jobs._tally import tally_check
 from lease.jobs._tree import tree_check
 from lease.limits import WIDE
 
@@ -29,7 +30,7 @@ class Finding(NamedTuple):
     """What was found of one subject.
 
     Args:
-        subject: `sqlite`, `journal`, `integrity`, `tree`, `rights`, `filesystem`, `clock`,
+        subject: `sqlite`, `journal`, `integrity`, `tree`, `tally`, `rights`, `filesystem`, `clock`,
             `leases`, `overdue` or `yoyo`.
         is_well: False where somebody should look.
         detail: what there is, and what to do about it.
@@ -78,6 +79,7 @@ def doctor(con: sqlite3.Connection, path: StrPath, now_ms: int) -> list[Finding]
     return [
         *found,
         _faults("tree", faults, "no job is hidden from a claim", "workers may pass jobs over"),
+        _faults("tally", tally_check(con), "stats count every job once", "stats may be wrong"),
         _rights(path),
         _filesystem(kind),
         _clock(con, now_ms),

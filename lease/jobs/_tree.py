@@ -2,27 +2,15 @@
 
 import sqlite3
 
+from lease.db.keepers import faults_of
 from lease.db.statements import statement
 from lease.db.transaction import write_transaction
 from lease.errors import UnusableFile
 
-TREE_TRIGGERS = statement("tree_triggers")
 TREE_CHECK = statement("tree_check")
 TREE_CLEAR_LEAVES = statement("tree_clear_leaves")
 TREE_CLEAR_BRANCHES = statement("tree_clear_branches")
 TREE_FILL = statement("tree_fill")
-
-_TRIGGERS = {
-    "tree_recount_leaf",
-    "tree_insert_leaf",
-    "tree_update_leaf",
-    "tree_delete_leaf",
-    "tree_lower_inserted",
-    "tree_lower_updated",
-    "tree_raise_released",
-    "tree_raise_edited",
-    "tree_raise_deleted",
-}
 
 
 def tree_check(con: sqlite3.Connection) -> list[str]:
@@ -40,19 +28,14 @@ def tree_check(con: sqlite3.Connection) -> list[str]:
 
     Hooks: none.
     """
-    kept = {name for (name,) in TREE_TRIGGERS.many(con)}
-    if not kept:
-        return ["the file has no tree; open_queue makes it"]
-    faults = [
-        f"the trigger {name} is missing; roll back and apply the migration queue_0003_tree"
-        for name in sorted(_TRIGGERS - kept)
+    faults = faults_of(con, "queue_0003_tree")
+    if faults:
+        return faults
+    return [
+        f"{part} {number} has ready_at={ready_at}, bury_at={bury_at} above "
+        f"ready_at={lowest_ready_at}, bury_at={lowest_bury_at}; rebuild the tree"
+        for part, number, ready_at, bury_at, lowest_ready_at, lowest_bury_at in TREE_CHECK.many(con)
     ]
-    for part, number, ready_at, bury_at, lowest_ready_at, lowest_bury_at in TREE_CHECK.many(con):
-        faults.append(
-            f"{part} {number} has ready_at={ready_at}, bury_at={bury_at} above "
-            f"ready_at={lowest_ready_at}, bury_at={lowest_bury_at}; rebuild the tree"
-        )
-    return faults
 
 
 def tree_rebuild(con: sqlite3.Connection) -> None:
@@ -70,8 +53,8 @@ def tree_rebuild(con: sqlite3.Connection) -> None:
     Hooks: none.
     """
     with write_transaction(con):
+        for fault in faults_of(con, "queue_0003_tree"):
+            raise UnusableFile(fault)
         TREE_CLEAR_LEAVES.count(con)
         TREE_CLEAR_BRANCHES.count(con)
         TREE_FILL.count(con)
-        for fault in tree_check(con):
-            raise UnusableFile(fault)

@@ -149,6 +149,8 @@ VERBS = [
     jobs.stats,
     jobs.tree_check,
     jobs.tree_rebuild,
+    jobs.tally_check,
+    jobs.tally_rebuild,
     lambda con: jobs.list_jobs(con, max_jobs=500),
 ]
 

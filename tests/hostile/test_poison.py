@@ -7,6 +7,7 @@ import pytest
 
 from lease import jobs
 from lease.dispatcher import Dispatcher, Result
+from tests.support.queue import faults_beside
 
 NOW = 1_000_000
 
@@ -72,4 +73,4 @@ def test_poison_stops_no_other_job(tmp_path: Path, poison: str, concurrency: int
     assert all(isinstance(each.error, ValueError) for each in told if each.status == "leased")
     with closing(jobs.open_queue(tmp_path / "q.db")) as con:
         assert jobs.stats(con)["dead_reasons"]["exhausted"] == 1
-        assert jobs.tree_check(con) == []
+        assert faults_beside(con) == []

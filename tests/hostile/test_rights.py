@@ -24,6 +24,7 @@ from tests.support.hostile import (
     shared_folder,
     warm,
 )
+from tests.support.queue import faults_beside
 
 NOW = 1_000_000
 FULL = sqlite3.SQLITE_FULL
@@ -170,7 +171,7 @@ def test_verbs_change_nothing_on_a_full_disk(tmp_path: Path):
         assert jobs.stats(con)["jobs"] == 0
         con.execute("PRAGMA max_page_count = 100000")
         assert set(jobs.enqueue_many(con, events, NOW, 1000)) == {"new"}
-        assert jobs.tree_check(con) == []
+        assert faults_beside(con) == []
 
 
 @pytest.mark.parametrize("spare", range(5))
@@ -194,4 +195,4 @@ def test_command_changes_nothing_without_descriptors(tmp_path: Path, command: st
         assert path.read_bytes() == before
     with closing(jobs.open_queue(path)) as con:
         assert con.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert jobs.tree_check(con) == []
+        assert faults_beside(con) == []

@@ -152,12 +152,21 @@ def test_backup_leaves_no_damaged_copy(
     assert list(copy_path.parent.iterdir()) == []
 
 
-def test_backup_leaves_no_copy_with_a_faulty_tree(con: sqlite3.Connection, copy_path: Path):
+@pytest.mark.parametrize(
+    ("damage", "advice"),
+    [
+        ("UPDATE tree_leaves SET ready_at = ?", "rebuild the tree"),
+        ("UPDATE tally_totals SET jobs = ?", "rebuild the tally"),
+    ],
+)
+def test_backup_leaves_no_copy_with_a_faulty_tree_or_tally(
+    con: sqlite3.Connection, copy_path: Path, damage: str, advice: str
+):
     """A copy that would hide jobs is none."""
     put_pending(con)
-    con.execute("UPDATE tree_leaves SET ready_at = ?", (NOW + 1,))
+    con.execute(damage, (NOW + 1,))
 
-    with pytest.raises(UnusableFile, match=r"as faulty as .* rebuild the tree"):
+    with pytest.raises(UnusableFile, match=f"as faulty as .* {advice}"):
         jobs.backup(con, copy_path)
 
     assert list(copy_path.parent.iterdir()) == []

@@ -11,8 +11,8 @@ from lease.jobs import Finding, _doctor
 from tests.support.processes import run_code
 from tests.support.queue import NOW, put_dead, put_leased, put_pending, unchanged
 
-SUBJECTS = ["sqlite", "journal", "integrity", "tree", "rights", "filesystem", "clock", "leases"]
-SUBJECTS += ["overdue", "yoyo"]
+SUBJECTS = ["sqlite", "journal", "integrity", "tree", "tally", "rights", "filesystem", "clock"]
+SUBJECTS += ["leases", "overdue", "yoyo"]
 
 
 def look(con: sqlite3.Connection, path: Path, subject: str, now_ms: int = NOW) -> tuple[bool, str]:
@@ -115,6 +115,16 @@ def test_doctor_ends_early_on_damage(
         "filesystem",
     ]
     assert found[2] == Finding("integrity", False, "page 4 is bad (and 1 more); go back to a copy")
+
+
+def test_doctor_reports_a_tally_that_is_off(con: sqlite3.Connection, queue_path: Path):
+    """Wrong counts are told by what they come to."""
+    put_pending(con)
+    con.execute("UPDATE tally_totals SET jobs = jobs + 1")
+
+    well, detail = look(con, queue_path, "tally")
+    assert not well
+    assert detail.endswith("rebuild the tally; stats may be wrong")
 
 
 def test_doctor_reports_the_tree_in_place_of_what_it_hides(

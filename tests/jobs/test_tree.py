@@ -457,23 +457,9 @@ def test_tree_rebuild_mends_what_tree_check_reports(
 
 def test_tree_check_of_a_file_without_the_tree(bare: sqlite3.Connection):
     """A bare file is not called sound."""
-    assert tree_check(bare) == ["the file has no tree; open_queue makes it"]
-
-
-def test_tree_check_misses_each_trigger(con: sqlite3.Connection):
-    """A tree that is no longer kept is reported before it goes wrong."""
-    names = [
-        name
-        for (name,) in con.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-        if name.startswith("tree_")
+    assert tree_check(bare) == [
+        "the file lacks the migration queue_0003_tree; open_queue applies it"
     ]
-    assert len(names) == 9
-    for name in names:
-        con.execute("BEGIN")
-        con.execute(f"DROP TRIGGER {name}")
-        (fault,) = tree_check(con)
-        assert fault.startswith(f"the trigger {name} is missing; ")
-        con.execute("ROLLBACK")
 
 
 def test_tree_rebuild_refuses_what_it_cannot_mend(con: sqlite3.Connection, queue_path: Path):

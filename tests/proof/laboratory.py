@@ -3,7 +3,8 @@
 import sqlite3
 from typing import Any, NamedTuple
 
-from lease import jobs
+from lease.jobs._tally import TALLY_CHECK
+from lease.jobs._tree import TREE_CHECK
 from tests.proof.rules import Taken, Violation, check
 from tests.proof.steps import Step, on_file, on_model
 from tests.proof.store import Snapshot, Store
@@ -42,8 +43,9 @@ class Laboratory:
         answer, after = self._run(rows, step)
         check(Taken(step, rows.book, answer, after.book, on_model(rows.book, step)))
         if after != rows:
-            for fault in jobs.tree_check(self._con):
-                raise Violation("tree_hides_no_job", step, fault)
+            # Not by their public checks, which know a seeded fault by the text of its trigger.
+            for row in (*TREE_CHECK.many(self._con), *TALLY_CHECK.many(self._con)):
+                raise Violation("tree_and_tally_are_right", step, str(row))
             for statement in range(1, count.begun):
                 self._kill(_Countdown(before=statement), rows, step, rows)
             self._kill(_Countdown(after_commit=True), rows, step, after)

@@ -24,6 +24,7 @@ from tests.proof.recorder import recording
 from tests.proof.steps import File, Recorded, Step
 from tests.proof.store import read_book
 from tests.support.model import Book
+from tests.support.queue import faults_beside
 
 NAME = "queue.db"
 
@@ -167,7 +168,7 @@ def _read(folder: Path) -> Book | str:
         with closing(sqlite3.connect(folder / NAME, isolation_level=None)) as con:
             (verdict,) = con.execute("PRAGMA integrity_check").fetchone()
             faults = [] if verdict == "ok" else [str(verdict)]
-            return next(iter(faults or jobs.tree_check(con)), read_book(con))
+            return next(iter(faults or faults_beside(con)), read_book(con))
     except sqlite3.DatabaseError as error:
         return repr(error)
 

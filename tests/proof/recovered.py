@@ -12,6 +12,7 @@ from pathlib import Path
 from lease import jobs
 from tests.proof.store import read_book
 from tests.support.model import Audit, Book, Job
+from tests.support.queue import faults_beside
 
 
 def recover(folder: Path, names: list[str]) -> dict[str, Book]:
@@ -20,7 +21,7 @@ def recover(folder: Path, names: list[str]) -> dict[str, Book]:
     for name in names:
         with closing(jobs.open_queue(folder / name, create=False)) as con:
             (verdict,) = con.execute("PRAGMA integrity_check").fetchone()
-            assert (verdict, jobs.tree_check(con)) == ("ok", []), name
+            assert (verdict, faults_beside(con)) == ("ok", []), name
             found[name] = read_book(con)
     return found
 

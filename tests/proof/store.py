@@ -13,6 +13,8 @@ from tests.support.model import Audit, Book, Job
 Rows = tuple[tuple[Any, ...], ...]
 
 _OWN = ("jobs", "redrives")
+# What the triggers of one table write comes after that table.
+_BESIDE = ("sqlite_sequence", "tree_leaves", "tree_branches", "tally_busy", "tally_totals")
 
 
 class Snapshot(NamedTuple):
@@ -60,11 +62,10 @@ class Store:
         names = self.con.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '%yoyo%'"
         )
-        # Backwards, as it happens: what the triggers of one table write comes after that table.
-        self._beside = sorted({name for (name,) in names}.difference(_OWN), reverse=True)
+        assert {name for (name,) in names} == {*_OWN, *_BESIDE}
         self._insert = {
             table: f"INSERT OR REPLACE INTO {table} VALUES ({self._places(table)})"
-            for table in (*_OWN, *self._beside)
+            for table in (*_OWN, *_BESIDE)
         }
         if last_seq:
             self.con.execute("INSERT INTO sqlite_sequence VALUES ('jobs', ?)", (last_seq,))
@@ -75,7 +76,7 @@ class Store:
 
     def read(self) -> Snapshot:
         """Read every row, and remember that the database is there now."""
-        beside = tuple(tuple(self.con.execute(f"SELECT * FROM {name}")) for name in self._beside)
+        beside = tuple(tuple(self.con.execute(f"SELECT * FROM {name}")) for name in _BESIDE)
         self.now = Snapshot(read_book(self.con), beside)
         return self.now
 
@@ -93,7 +94,7 @@ class Store:
         if self.now.book.audits != to.book.audits:
             self._refill("redrives", to.book.audits)
         # The triggers have changed these since they were read.
-        for table, rows in zip(self._beside, to.beside, strict=True):
+        for table, rows in zip(_BESIDE, to.beside, strict=True):
             self._refill(table, rows)
         self.con.execute("COMMIT")
         self.now = to

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from lease.db.statements import Statement
-from lease.jobs import create_queue, tree_check
+from lease.jobs import create_queue
 from tests.support import shadow
 from tests.support.histories import twins
+from tests.support.queue import faults_beside
 
 #: Which past the two queues have.
 seeds = st.integers(0, 10**9)
@@ -34,7 +35,7 @@ def equal_queues(seed: int) -> Iterator[tuple[sqlite3.Connection, sqlite3.Connec
     with closing(one), closing(other):
         yield one, other, history
         assert shadow.rows(one) == shadow.rows(other)
-        assert tree_check(one) == tree_check(other) == []
+        assert faults_beside(one) == faults_beside(other) == []
 
 
 @cache

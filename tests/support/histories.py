@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from lease import Conflict, jobs
 from lease.db.resources import folder
 from tests.support import shadow
+from tests.support.queue import faults_beside
 
 #: What was done, what came of it for real, and what comes of it plainly.
 Told = tuple[str, Any, Any]
@@ -39,6 +40,8 @@ SEQS = [
     16385,
     99999,
 ]
+# In more blocks of 128 seqs than may be busy at a time.
+FAR = range(1000, 4000, 150)
 IDS = [f"job-{number}" for number in range(14)]
 STATES = ["pending", "leased", "done", "dead"]
 
@@ -58,8 +61,9 @@ def migration(name: str) -> str:
 
 
 def upgrade(con: sqlite3.Connection) -> None:
-    """Give a queue the tree."""
+    """Give a queue the tree and the tally."""
     con.executescript(migration("queue_0003_tree"))
+    con.executescript(migration("queue_0004_tally"))
 
 
 def twins(seed: int) -> tuple[sqlite3.Connection, sqlite3.Connection, "History"]:
@@ -196,9 +200,10 @@ class History:
         return tickets
 
     def next_due(self) -> Told:
-        if not self.has_tree:
-            return "next_due", None, None
         return "next_due", jobs.next_due(self.real), shadow.next_due(self.plain)
+
+    def stats(self) -> Told:
+        return "stats", jobs.stats(self.real), shadow.stats(self.plain)
 
     # What others do.
 
@@ -209,17 +214,32 @@ class History:
 
     def outsider(self) -> Told:
         sql, values = self.chance.choice(
-            [self._insert, self._edit, self._edit, self._edit_many, self._move, self._delete]
+            [
+                self._insert,
+                self._edit,
+                self._edit,
+                self._edit_many,
+                self._move,
+                self._delete,
+                self._scatter,
+            ]
         )()
         return f"{sql} {values}", *(_run(con, sql, values) for con in (self.real, self.plain))
 
+    def calm(self) -> Told:
+        if self.has_tree:
+            self.real.execute("DELETE FROM tally_busy")
+        return "calm", None, None
+
     def migrate(self) -> Told:
         if self.has_tree and self.chance.random() < 0.3:
+            self.real.executescript(migration("queue_0004_tally.rollback"))
             self.real.executescript(migration("queue_0003_tree.rollback"))
         elif not self.has_tree:
             upgrade(self.real)
         else:
             jobs.tree_rebuild(self.real)
+            jobs.tally_rebuild(self.real)
             return "rebuild", None, None
         self.has_tree = not self.has_tree
         return f"tree = {self.has_tree}", None, None
@@ -276,6 +296,16 @@ class History:
             values,
         )
 
+    def _scatter(self) -> tuple[str, list[Any]]:
+        first = self.chance.choice(FAR)
+        values = [first + 150 * number for number in range(self.chance.choice([1, 1, 18]))]
+        return (
+            "INSERT OR IGNORE INTO jobs (seq, id, status, attempts, available_at, deadline, qty,"
+            " max_attempts, token) SELECT value, 'far-' || value, 'done', 1, 0, 0, 1, 3, 5"
+            " FROM json_each(?)",
+            [str(values)],
+        )
+
     def _edit(self) -> tuple[str, list[Any]]:
         columns = dict(self._column() for _ in range(self.chance.choice([1, 1, 2, 3])))
         sets = ", ".join(f"{name} = ?" for name in columns)
@@ -312,17 +342,19 @@ WEIGHTS = {
     "renew": 2,
     "redrive": 1,
     "next_due": 2,
+    "stats": 2,
     "enqueue_many": 1,
     "claim_many": 2,
     "finish_many": 2,
     "finish_and_claim": 2,
     "tick": 6,
     "outsider": 6,
+    "calm": 4,
     "migrate": 0.5,
 }
 
 # Those that must write nothing where they change no job.
-VERBS = ("enqueue", "claim", "finish", "renew", "redrive", "next_due")
+VERBS = ("enqueue", "claim", "finish", "renew", "redrive", "next_due", "stats")
 
 
 def tell(seed: int, steps: int) -> Diverged | None:
@@ -336,7 +368,7 @@ def tell(seed: int, steps: int) -> Diverged | None:
             found, expected = shadow.rows(history.real), shadow.rows(history.plain)
             if found != expected:
                 return Diverged(seed, history.told, found, expected)
-            if history.has_tree and (faults := jobs.tree_check(history.real)):
+            if history.has_tree and (faults := faults_beside(history.real)):
                 return Diverged(seed, history.told, faults, [])
             written = history.real.total_changes - changes
             if written and found == before and step.startswith(VERBS):

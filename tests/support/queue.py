@@ -250,3 +250,8 @@ def descriptors(folder: Path) -> list[str]:
         with suppress(FileNotFoundError):
             held.append(os.readlink(f"/proc/self/fd/{number}"))
     return [name for name in held if name.startswith(f"{folder}/")]
+
+
+def faults_beside(con: sqlite3.Connection) -> list[str]:
+    """Return whatever is wrong with what triggers keep beside the jobs: the tree and the tally."""
+    return jobs.tree_check(con) + jobs.tally_check(con)

@@ -160,6 +160,23 @@ def next_due(con: sqlite3.Connection) -> int | None:
     return min(due, default=None)
 
 
+def stats(con: sqlite3.Connection) -> dict[str, Any]:
+    """What `lease.jobs.stats` tells, counted one by one."""
+    found = _jobs(con)
+    states = [job["status"] for job in found]
+    reasons = [job["reason"] for job in found if job["status"] == "dead"]
+    return {
+        "jobs": len(found),
+        **{state: states.count(state) for state in ("pending", "leased", "done", "dead")},
+        "dead_reasons": {
+            reason: reasons.count(reason) for reason in ("deadline", "exhausted", "permanent")
+        },
+        "claims": sum(job["token"] for job in found),
+        "redrives": con.execute("SELECT count(*) FROM redrives").fetchone()[0],
+        "next_due_ms": next_due(con),
+    }
+
+
 def _free(job: dict[str, Any], now_ms: int) -> bool:
     if job["status"] == "leased":
         return job["lease_until"] is not None and job["lease_until"] <= now_ms

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from lease import jobs
 from lease.clock import wall_ms
 from lease.inbox import open_inbox
+from tests.support.queue import faults_beside
 from tests.support.torture import AFFLICTED, SKEW_MS, Nursery
 
 _WORKERS = 4
@@ -260,7 +261,7 @@ class Ordeal:
             redriven = con.execute("SELECT id, token FROM redrives ORDER BY seq").fetchall()
             whole = [str(row[0]) for row in con.execute("PRAGMA integrity_check")]
         with closing(jobs.open_queue(self._queue, create=False)) as con:
-            self._faults += jobs.tree_check(con)
+            self._faults += faults_beside(con)
             claims = jobs.stats(con)["claims"]
         with closing(sqlite3.connect(self._inbox)) as con:
             whole += [str(row[0]) for row in con.execute("PRAGMA integrity_check")]

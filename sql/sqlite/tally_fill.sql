@@ -1,0 +1,15 @@
+-- tally_fill: count every job into the totals.
+--
+-- Parameters
+--   none
+-- Result     count
+-- Called by  lease.jobs._tally.tally_rebuild
+-- Plan       scan (every job is counted)
+INSERT INTO tally_totals (status, reason, jobs, claims)
+SELECT
+    status,
+    reason,
+    count(*) AS jobs,
+    cast(total(token) AS INTEGER) AS claims
+FROM counted_jobs
+GROUP BY status, reason;
