@@ -70,7 +70,8 @@ class Progress:
         elif isinstance(error, sqlite3.Error):
             self._say(f"the queue is locked by another process ({error}); waiting for it")
         else:
-            self._say(f"the workers of this queue cannot take turns ({error}); going on without")
+            reason = error.strerror if isinstance(error, OSError) else error
+            self._say(f"the workers of this queue cannot take turns ({reason}); going on without")
 
     def tell_step_back(self, by_ms: int) -> None:
         """Tell that the clock went back."""

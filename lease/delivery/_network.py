@@ -121,6 +121,8 @@ def _is_one_answer(heard: bytes) -> bool:
 def _addresses(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise ConnectError(f"no address: {error}") from error
+    except OSError as error:
+        raise ConnectError(f"no address: {error.strerror}") from error
+    except UnicodeError as error:
+        raise ConnectError("no address: the host's name cannot be one") from error
     return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -13,6 +13,7 @@ import httpcore
 
 from lease import checks, wire
 from lease.delivery._network import Deadline, DeadlineBackend
+from lease.delivery._reason import reason
 from lease.errors import Permanent, Retryable
 from lease.model import Event
 
@@ -135,7 +136,7 @@ class HttpSender:
         except httpcore.TimeoutException as error:
             raise Retryable(f"{self._shown} gave no answer in {self._timeout_s:g} s") from error
         except _FAILURES as error:
-            raise Retryable(f"{self._shown} failed: {checks.shown(str(error))}") from error
+            raise Retryable(f"{self._shown} failed: {reason(error)}") from error
 
     def close(self) -> None:
         """Close the connections that are kept open."""

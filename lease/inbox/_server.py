@@ -1,6 +1,7 @@
 """Serve the receiver on a socket of its own until it is told to stop."""
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import math
@@ -145,10 +146,11 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", "the name cannot be one")
             raise OSError(
-                error.errno,
-                f"cannot listen on {host} port {port}: {error.strerror}; choose another",
+                getattr(error, "errno", errno.EINVAL),
+                f"cannot listen on {host} port {port}: {why}; choose another",
             ) from error
         undo.pop_all()
     bound = listener.getsockname()[0]

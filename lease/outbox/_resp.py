@@ -81,7 +81,7 @@ class RespQueue:
                 connection.disconnect()
             connection.send_command(verb, *words)
             return connection.read_response()
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, UnicodeError) as error:
             connection.disconnect()
             raise AcceleratorError(f"{self.name}: {self._told(verb, error)}") from error
 
@@ -108,6 +108,8 @@ class RespQueue:
             return f"no answer within {self._timeout_s:g} s"
         if isinstance(error, InvalidResponse):
             return f"a malformed reply, {error}; is it a server of this kind?"
+        if isinstance(error, UnicodeError):
+            return "the connection failed: the host's name cannot be one"
         failure = error.__context__
         if isinstance(failure, OSError) and failure.strerror:
             return f"the connection failed: {failure.strerror}"

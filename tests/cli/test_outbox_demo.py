@@ -169,6 +169,13 @@ def test_demo_makes_nothing_when_the_server_is_away(
     assert not (tmp_path / "new").exists()
 
 
+def test_demo_tells_of_a_host_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that no resolver takes is one line as well."""
+    named(monkeypatch, HOST="a" * 64)
+
+    refused(lease("outbox", "demo"), 1, ":6380: the connection failed: the host's name cannot be")
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [

@@ -206,7 +206,7 @@ def test_sender_raises_retryable_if_nobody_listens() -> None:
 
     with (
         HttpSender(f"http://127.0.0.1:{port}") as send,
-        pytest.raises(Retryable, match=f"^http://127.0.0.1:{port} failed: .*Connection refused"),
+        pytest.raises(Retryable, match=f"^http://127.0.0.1:{port} failed: Connection refused$"),
     ):
         send(EVENT)
 
@@ -214,8 +214,9 @@ def test_sender_raises_retryable_if_nobody_listens() -> None:
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 64 + ".invalid", "a..b"])
 def test_sender_raises_retryable_for_a_host_without_an_address(host: str) -> None:
     """A name that does not resolve may resolve later."""
-    with HttpSender(f"http://{host}/") as send, pytest.raises(Retryable, match="no address"):
+    with HttpSender(f"http://{host}/") as send, pytest.raises(Retryable, match="no add") as caught:
         send(EVENT)
+    assert "Err" not in str(caught.value)
 
 
 def dripping(before: bytes, drip: bytes) -> Handler:
@@ -494,7 +495,9 @@ def test_sender_trusts_no_unknown_certificate(tmp_path: Path) -> None:
     with (
         server(refused) as url,
         HttpSender(url.replace("http", "https")) as send,
-        pytest.raises(Retryable, match="CERTIFICATE_VERIFY_FAILED"),
+        pytest.raises(
+            Retryable, match=r"failed: its certificate is not trusted: self-signed certificate$"
+        ),
     ):
         send(EVENT)
 
@@ -509,7 +512,7 @@ def test_sender_raises_retryable_for_a_peer_without_tls() -> None:
     with (
         server(handle) as url,
         HttpSender(url.replace("http", "https")) as send,
-        pytest.raises(Retryable, match=r"^https://.* failed: .*SSL"),
+        pytest.raises(Retryable, match=r"^https://.* failed: TLS failed: [a-z ]+$"),
     ):
         send(EVENT)
 
