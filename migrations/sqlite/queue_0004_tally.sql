@@ -1,6 +1,6 @@
 -- The tally: how many jobs there are of each state and reason; serves stats_states.
 --
--- A block stands for 128 consecutive seqs. At most 16 blocks are busy: those in which a job has
+-- A block stands for 128 consecutive seqs. At most 8 blocks are busy: those in which a job has
 -- changed most lately. The totals count the jobs of all other blocks; those of the busy ones are
 -- counted when somebody asks:
 --
@@ -13,7 +13,7 @@
 --
 -- Triggers keep it so under anybody's SQL. The first change of a job in a quiet block makes the
 -- block busy: it is counted as it was, and its counts are taken from the totals. The changes after
--- that write nothing here. When a seventeenth block gets busy, the one that has been busy longest
+-- that write nothing here. When a ninth block gets busy, the one that has been busy longest
 -- is counted and put back. So the jobs of a queue, which come, are claimed and are finished one
 -- block after the other, write two pages here once in 128 jobs.
 --
@@ -81,7 +81,7 @@ BEGIN
     DELETE FROM tally_busy
     WHERE
         tally_busy.turn = (SELECT min(busy.turn) FROM tally_busy AS busy)
-        AND (SELECT count(*) FROM tally_busy) > 16;
+        AND (SELECT count(*) FROM tally_busy) > 8;
 END;
 
 CREATE TRIGGER tally_put_block_back

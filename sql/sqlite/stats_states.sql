@@ -4,7 +4,7 @@
 --   none
 -- Result     many; status, reason, jobs, claims
 -- Called by  lease.jobs._stats.stats
--- Plan       scan (the tally has 7 totals and 16 blocks of 128 jobs)
+-- Plan       scan (the tally has 7 totals and 8 blocks of 128 jobs)
 --
 -- A token is the number of claims ever made of its job, so that their sum is that of all jobs.
 -- Only those reasons are told apart that a dead job gets here; any other is ''.
