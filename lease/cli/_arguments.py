@@ -120,9 +120,6 @@ AFTER = click.option(
     metavar="SEQ",
     help="Begin after the one with this SEQ.",
 )
-NOTE = click.option(
-    "--note", type=identifier, metavar="NAME", required=True, help="The reason, for the audit row."
-)
 ATTEMPTS = click.option(
     "--attempts",
     "max_attempts",

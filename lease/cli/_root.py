@@ -21,7 +21,7 @@ _COMMANDS = {
     "receive": "receive",
     "stats": "queue_files",
     "jobs": "queue_files",
-    "redrive": "queue_files",
+    "redrive": "redrive",
     "doctor": "care",
     "backup": "care",
     "outbox": "outbox",

@@ -4,24 +4,22 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import click
 
-from lease import jobs
 from lease import outbox as verbs
 from lease.cli._arguments import (
     AFTER,
     JSON,
     LIMIT,
-    NOTE,
-    TTL,
     database_path,
     duration,
-    identifier,
     whole,
 )
 from lease.cli._failures import Failure, absence, blamed_on, shown
 from lease.cli._output import print_json, print_table
+from lease.cli._redriving import Order, carry_out, order_options
 from lease.cli.queue_files import opened as opened_queue
 from lease.clock import wall_ms
 from lease.db.connection import connect
@@ -99,30 +97,29 @@ def pending(path: str, queue_path: str | None, limit: int, after_seq: int, as_js
 
 @click.command()
 @OUTBOX
-@click.argument("record_id", type=identifier, metavar="ID")
 @QUEUE
-@NOTE
-@TTL
-@JSON
-def redrive(
-    path: str, record_id: str, queue_path: str | None, note: str, ttl_ms: int, as_json: bool
-) -> None:
-    """Send the record ID again, though its job is dead.
+@order_options
+def redrive(path: str, queue_path: str | None, **asked: Any) -> None:
+    """Send records again, though their jobs are dead.
 
-    The job is released with a fresh budget of attempts and time. An audit row with the note
-    commits together with it. The keys of --json: id, note.
+    Name their IDs, or give --reason or --all, which concern the pending records of OUTBOX. Each
+    job is released with a fresh budget of attempts and time, and an audit row with the note
+    commits together with it. They are released in batches of a thousand, each of which is one
+    transaction: what is interrupted leaves whole batches, and saying it again goes on. No job is
+    released twice in one run, even if it dies again meanwhile.
+
+    A job that was named and is not dead is told, the others are released, and the exit code is 1.
+
+    The keys of --json: redriven (with --dry-run: that would be), refused, note, dry_run.
     """
+    order = Order.of(**asked)
     with opened(path) as con, _queue_of(con, queue_path) as queue:
         if queue is None:
             raise Failure(f"{shown(path)} has no queue; name it with --queue")
-        try:
-            jobs.redrive(queue, record_id, wall_ms(), ttl_ms, note)
-        except ValueError as error:
-            raise Failure(f"{shown(queue_path or path)}: {error}") from error
-    if as_json:
-        print_json({"id": record_id, "note": note})
-    else:
-        click.echo(f"{record_id} is to be sent again")
+        batches = order.batches(
+            lambda reason, size: verbs.dead_ids(con, queue, reason, max_ids=size)
+        )
+        carry_out(order, queue, queue_path or path, batches, "to be sent again")
 
 
 @click.command()

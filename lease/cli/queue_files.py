@@ -1,4 +1,4 @@
-"""`lease init`, `stats`, `jobs` and `redrive`: make a queue, look at it, revive a job."""
+"""`lease init`, `stats` and `jobs`: make a queue, and look at it."""
 
 import os
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from typing import get_args
 import click
 
 from lease import jobs as verbs
-from lease.cli._arguments import AFTER, JSON, LIMIT, NOTE, QUEUE, TTL, identifier, span
-from lease.cli._failures import Failure, blamed_on, shown
+from lease.cli._arguments import AFTER, JSON, LIMIT, QUEUE, span
+from lease.cli._failures import blamed_on, shown
 from lease.cli._output import print_json, print_table
 from lease.clock import wall_ms
 from lease.db.durability import JournalMode
@@ -78,10 +78,20 @@ def stats(path: str, as_json: bool) -> None:
 @click.command()
 @QUEUE
 @click.option("--status", type=click.Choice(get_args(verbs.Status)), help="Only this state.")
+@click.option(
+    "--reason", type=click.Choice(get_args(verbs.Reason)), help="Only what is dead for this."
+)
 @LIMIT
 @AFTER
 @JSON
-def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_json: bool) -> None:
+def jobs(
+    path: str,
+    status: verbs.Status | None,
+    reason: verbs.Reason | None,
+    limit: int,
+    after_seq: int,
+    as_json: bool,
+) -> None:
     """List the jobs of QUEUE in the order of their intake.
 
     NEXT is when a worker may take the job: now, in a while, or when its lease ends.
@@ -90,7 +100,7 @@ def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_
     token, available_at, deadline, owner, lease_until, reason; times are milliseconds since 1970.
     """
     with opened(path) as con:
-        while limit and (page := _page(con, status, after_seq, limit)):
+        while limit and (page := _page(con, status, reason, after_seq, limit)):
             if as_json:
                 for job in page:
                     print_json(job)
@@ -98,36 +108,20 @@ def jobs(path: str, status: verbs.Status | None, limit: int, after_seq: int, as_
                 print_table(_HEADER, [_row(job) for job in page], _NUMBERS)
             after_seq = page[-1]["seq"]
             limit -= len(page)
-        if not limit and _page(con, status, after_seq, 1):
+        if not limit and _page(con, status, reason, after_seq, 1):
             click.echo(f"There are more: --after {after_seq} or a larger --limit", err=True)
 
 
-@click.command()
-@QUEUE
-@click.argument("job_id", type=identifier, metavar="ID")
-@NOTE
-@TTL
-@JSON
-def redrive(path: str, job_id: str, note: str, ttl_ms: int, as_json: bool) -> None:
-    """Release the dead job ID of QUEUE with a fresh budget of attempts and time.
-
-    An audit row with the note commits together with it. The keys of --json: id, note.
-    """
-    with opened(path) as con:
-        try:
-            verbs.redrive(con, job_id, wall_ms(), ttl_ms, note)
-        except ValueError as error:
-            raise Failure(f"{shown(path)}: {error}") from error
-    if as_json:
-        print_json({"id": job_id, "note": note})
-    else:
-        click.echo(f"{job_id} is pending again")
-
-
 def _page(
-    con: Connection, status: verbs.Status | None, after_seq: int, limit: int
+    con: Connection,
+    status: verbs.Status | None,
+    reason: verbs.Reason | None,
+    after_seq: int,
+    limit: int,
 ) -> list[verbs.Job]:
-    return verbs.list_jobs(con, status, after_seq=after_seq, max_jobs=min(limit, _PAGE))
+    return verbs.list_jobs(
+        con, status, reason=reason, after_seq=after_seq, max_jobs=min(limit, _PAGE)
+    )
 
 
 def _row(job: verbs.Job) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ whatever it is given.
 
 from lease.errors import AcceleratorError, Conflict
 from lease.outbox._apply import apply
+from lease.outbox._dead_ids import dead_ids
 from lease.outbox._deliver import Delivered, Tally, deliver, document
 from lease.outbox._dispatch import dispatch, redispatch
 from lease.outbox._list import Pending, list_pending
@@ -36,6 +37,7 @@ __all__ = [
     "apply",
     "connect",
     "create_outbox",
+    "dead_ids",
     "deliver",
     "dispatch",
     "document",

@@ -137,8 +137,63 @@ def test_redrive_of_a_queue_of_its_own(app: Path, tmp_path: Path) -> None:
         deliver(app, url, "--queue", queue)
 
     redrive = lease("outbox", "redrive", app, "o-1", "--queue", queue, "--note", "n", "--json")
-    assert redrive.json == {"id": "o-1", "note": "n"}
+    assert redrive.json == {"redriven": 1, "refused": 0, "note": "n", "dry_run": False}
     assert lease("outbox", "stats", app, "--queue", queue, "--json").json["dead"] == 0
+
+
+@pytest.fixture
+def buried(app: Path) -> Path:
+    """Two records that were refused and one that was away too often, then two that are fresh."""
+    recorded(app, "p-1", "p-2", "e-1")
+    with server(REFUSES, REFUSES, AWAY) as url:
+        assert deliver(app, url, "--attempts", 1)[:2] == (1, "0 delivered, 3 pending\n")
+    recorded(app, "f-1", "f-2")
+    return app
+
+
+@pytest.mark.parametrize(
+    ("how", "released"),
+    [
+        (("--reason", "permanent"), ["p-1", "p-2"]),
+        (("--reason", "exhausted"), ["e-1"]),
+        (("--reason", "deadline"), []),
+        (("--all",), ["p-1", "p-2", "e-1"]),
+        (("e-1", "p-1"), ["e-1", "p-1"]),
+    ],
+)
+def test_redrive_revives_many_records(
+    buried: Path, how: tuple[str, ...], released: list[str]
+) -> None:
+    """All that are dead for a reason, or at all; a dry run says how many, and changes nothing."""
+    number = len(released)
+    dry = lease("outbox", "redrive", buried, *how, "--dry-run")
+    assert dry == (0, f"{number} can be redriven; nothing was changed\n", "")
+    assert lease("outbox", "stats", buried, "--json").json["dead"] == 3
+
+    ran = lease("outbox", "redrive", buried, *how, "--note", "mended")
+    assert ran == (0, f"{number} to be sent again\n", "")
+    with closing(sqlite3.connect(buried)) as con:
+        assert con.execute("SELECT id FROM redrives").fetchall() == [(each,) for each in released]
+    with server(*[ACCEPTS] * (number + 2)) as url:
+        assert deliver(buried, url)[1] == f"{number + 2} delivered, {3 - number} pending\n"
+
+
+def test_redrive_tells_records_that_are_not_dead(buried: Path) -> None:
+    """One without a job, and one that nobody recorded, hold up no other."""
+    ran = lease("outbox", "redrive", buried, "f-1", "p-1", "none", "--note", "n", "--json")
+
+    assert (ran.code, ran.json["redriven"], ran.json["refused"]) == (1, 1, 2)
+    assert ran.err == f"{buried}: there is no job f-1\n{buried}: there is no job none\n"
+
+
+@pytest.mark.parametrize("how", [(), ("o-1", "--all"), ("--all", "--reason", "deadline")])
+def test_redrive_needs_exactly_one_way(app: Path, how: tuple[str, ...]) -> None:
+    """None and two of them are one clear line."""
+    assert lease("outbox", "redrive", app, *how, "--note", "n") == (
+        2,
+        "",
+        "lease: give either IDs, or --reason, or --all; see 'lease outbox redrive --help'\n",
+    )
 
 
 def test_redrive_refuses(app: Path, tmp_path: Path) -> None:

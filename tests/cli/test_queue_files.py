@@ -1,4 +1,4 @@
-"""`lease init`, `stats`, `jobs`, `redrive`: what they print, and the exit code."""
+"""`lease init`, `stats`, `jobs`: what they print, and the exit code."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,16 +10,14 @@ import pytest
 
 from lease import open_queue
 from lease.cli import queue_files
+from lease.db import durability
 from lease.db.connection import connect
 from lease.db.durability import mode_in_force
-from lease.jobs import _open
 from tests.support.cli import lease
 from tests.support.queue import (
     NOW,
     all_jobs,
-    audits,
     content,
-    job,
     put_dead,
     put_leased,
     put_pending,
@@ -55,8 +53,8 @@ def test_init_keeps_what_is_there(con: sqlite3.Connection, queue_path: Path) -> 
 @pytest.mark.parametrize("is_faulty", [True, False])
 def test_init_opts_in_to_a_log(queue_path: Path, is_faulty: bool) -> None:
     """A queue may have a write-ahead log, and SQLite's fault with it is told in one line."""
-    _open._warn_of_wal_reset.cache_clear()
-    with patch.object(_open, "has_wal_reset_fault", lambda: is_faulty):
+    durability._warn_of_wal_reset.cache_clear()
+    with patch.object(durability, "has_wal_reset_fault", lambda: is_faulty):
         code, out, err = lease("init", queue_path, "--journal-mode", "wal")
 
     assert (code, out) == (0, f"{queue_path} is a new queue\n")
@@ -164,6 +162,30 @@ def test_jobs_lists_one_state(con: sqlite3.Connection, queue_path: Path) -> None
     assert lease("jobs", queue_path, "--status", "gone").code == 2
 
 
+def test_jobs_lists_what_is_dead_for_one_reason(con: sqlite3.Connection, queue_path: Path) -> None:
+    """The reason is one of the three, and goes with the state of being dead alone."""
+    fill(con)
+
+    listed = lease("jobs", queue_path, "--reason", "exhausted", "--json").json_lines
+
+    assert [each["id"] for each in listed] == ["tired"]
+    assert lease("jobs", queue_path, "--reason", "permanent") == (0, "", "")
+    assert lease("jobs", queue_path, "--status", "done", "--reason", "exhausted") == (0, "", "")
+    assert lease("jobs", queue_path, "--reason", "retry").code == 2
+
+
+def test_jobs_of_one_reason_says_that_there_are_more(
+    con: sqlite3.Connection, queue_path: Path
+) -> None:
+    """Only jobs of that reason count as more."""
+    for name, reason in (("a", "permanent"), ("b", "permanent"), ("c", "deadline")):
+        put_dead(con, id=name, reason=reason)
+    command = ("jobs", queue_path, "--reason", "permanent", "--json", "--limit")
+
+    assert lease(*command, 1).err == "There are more: --after 1 or a larger --limit\n"
+    assert lease(*command, 2).err == ""
+
+
 def test_jobs_ends_at_the_limit_and_says_so(con: sqlite3.Connection, queue_path: Path) -> None:
     """What was left out can be asked for."""
     fill(con)
@@ -187,58 +209,3 @@ def test_jobs_reads_a_long_list_in_pages(
     listed = lease("jobs", queue_path, "--limit", "5", "--json").json_lines
 
     assert [each["seq"] for each in listed] == [1, 2, 3, 4, 5]
-
-
-def test_redrive_revives_a_dead_job(con: sqlite3.Connection, queue_path: Path) -> None:
-    """The job has a day again, and the audit row its reason."""
-    put_dead(con, token=5)
-
-    assert lease("redrive", queue_path, "job-1", "--note", "fixed") == (
-        0,
-        "job-1 is pending again\n",
-        "",
-    )
-
-    assert (job(con)["status"], job(con)["attempts"], job(con)["token"]) == ("pending", 0, 5)
-    assert (job(con)["available_at"], job(con)["deadline"]) == (NOW, NOW + 86_400_000)
-    assert [(row["id"], row["token"], row["note"]) for row in audits(con)] == [
-        ("job-1", 5, "fixed")
-    ]
-
-
-def test_redrive_prints_json(con: sqlite3.Connection, queue_path: Path) -> None:
-    """The time to live is the caller's."""
-    put_dead(con)
-
-    ran = lease("redrive", queue_path, "job-1", "--note", "fixed", "--ttl", "90d", "--json")
-
-    assert ran.json == {"id": "job-1", "note": "fixed"}
-    assert job(con)["deadline"] == NOW + 90 * 86_400_000
-
-
-def test_redrive_refuses_a_job_that_is_not_dead(con: sqlite3.Connection, queue_path: Path) -> None:
-    """An unknown job and a living one are told apart, and nothing changes."""
-    put_pending(con)
-    before = content(queue_path)
-
-    assert lease("redrive", queue_path, "job-2", "--note", "n") == (
-        1,
-        "",
-        f"lease: {queue_path}: there is no job job-2\n",
-    )
-    assert lease("redrive", queue_path, "job-1", "--note", "n") == (
-        1,
-        "",
-        f"lease: {queue_path}: job job-1 is pending; only a dead job can be redriven\n",
-    )
-    assert content(queue_path) == before
-
-
-def test_redrive_needs_a_note(con: sqlite3.Connection, queue_path: Path) -> None:
-    """No job is revived without a reason, nor for a time that is out of range."""
-    put_dead(con)
-
-    assert lease("redrive", queue_path, "job-1").code == 2
-    assert lease("redrive", queue_path, "job-1", "--note", "a b").code == 2
-    assert lease("redrive", queue_path, "job-1", "--note", "n", "--ttl", "91d").code == 2
-    assert job(con)["status"] == "dead"
