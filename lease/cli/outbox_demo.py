@@ -57,6 +57,7 @@ def demo(url: str | None, path: str | None, timeout: str) -> None:
     timeout_s = _seconds(timeout)
     target = _target(url)
     run_id = secrets.token_hex(6)
+    is_ours = path is None
     path = path or os.path.join(tempfile.gettempdir(), f"lease-outbox-demo-{run_id}.db")
     with needs_extra("redis", "outbox demo"):
         import redis  # noqa: F401  (only to say that it is missing)
@@ -74,6 +75,8 @@ def demo(url: str | None, path: str | None, timeout: str) -> None:
     except OSError as error:
         raise Failure(f"{shown(path)} cannot be made: {error.strerror}") from error
     click.echo("VALIDATED: 3 records, 3 effects, 1 duplicate ignored, although a delivery was lost")
+    if is_ours:
+        click.echo(f"Look for yourself, and then remove it: lease outbox stats {shown(path)}")
 
 
 @contextmanager

@@ -163,12 +163,14 @@ def prune(path: str, age_ms: int, batch: int, as_json: bool) -> None:
 def opened(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database that has an outbox for a block, and leave its settings alone."""
     if not os.path.isfile(path):
-        missing_file = f"there is no file {shown(path)}; lease.outbox.open_outbox makes an outbox"
+        name = shown(path)
+        missing_file = f"there is no outbox at {name}; create it with: lease outbox init {name}"
         raise Failure(absence(path, missing_file))
     with blamed_on(path), closing(connect(path, create=False, timeout_s=_PATIENCE_S)) as con:
         if missing(con, "outbox"):
             raise Failure(
-                f"{shown(path)} has no outbox of this version; lease.outbox.create_outbox makes it"
+                f"{shown(path)} holds no outbox of this version; choose another file, or put one "
+                f"in it with: lease outbox init {shown(path)}"
             )
         yield con
 

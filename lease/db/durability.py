@@ -1,10 +1,12 @@
 """Put a file's durability in force, and believe only what SQLite reads back."""
 
 import sqlite3
+import warnings
+from functools import cache
 from typing import Literal, cast
 
 from lease.db.statements import statement
-from lease.errors import UnusableFile
+from lease.errors import UnusableFile, WalResetWarning
 
 DURABILITY_DELETE = statement("durability_delete")
 DURABILITY_WAL = statement("durability_wal")
@@ -39,6 +41,10 @@ def make_durable(con: sqlite3.Connection, journal_mode: JournalMode | None) -> J
         UnusableFile: SQLite kept other settings, as it does for a file that is no ordinary one,
             or others have the file open in the other mode.
         sqlite3.OperationalError: another connection is in the way.
+
+    Warns:
+        WalResetWarning: there is a write-ahead log, and this SQLite has a fault that may damage
+            such a file; once a process, at the caller of whoever calls this.
     """
     mode = mode_in_force(con) if journal_mode is None else _switched(con, journal_mode)
     DURABILITY_FULL.none(con)
@@ -49,6 +55,8 @@ def make_durable(con: sqlite3.Connection, journal_mode: JournalMode | None) -> J
             f"{journal_mode or 'delete or wal'} and {_FULL}; close its other users or choose "
             "another file"
         )
+    if mode == "wal":
+        _warn_of_wal_reset()
     return mode
 
 
@@ -69,6 +77,18 @@ def has_wal_reset_fault(version: tuple[int, int, int] = sqlite3.sqlite_version_i
     if series in _MENDED:
         return release < _MENDED[series]
     return (3, 7) <= series < max(_MENDED)
+
+
+@cache
+def _warn_of_wal_reset() -> None:
+    if has_wal_reset_fault():
+        warnings.warn(
+            f"SQLite {sqlite3.sqlite_version} may damage a file that has a write-ahead log, when "
+            "one connection commits at the very instant another makes a checkpoint; use SQLite "
+            "3.51.3 or later (3.50.7 and 3.44.6 are mended too), or journal_mode='delete'",
+            WalResetWarning,
+            stacklevel=4,
+        )
 
 
 def _switched(con: sqlite3.Connection, journal_mode: JournalMode) -> JournalMode:

@@ -10,6 +10,9 @@ from lease.errors import UnusableFile
 SCHEMA_HAS_BOOKKEEPING = statement("schema_has_bookkeeping")
 SCHEMA_APPLIED = statement("schema_applied")
 
+# The command that puts a set into a file.
+_MAKES = {"queue": "lease init", "inbox": "lease receive --db", "outbox": "lease outbox init"}
+
 _SHIPPED = sorted(
     file.name.removesuffix(".sql")
     for file in folder("migrations", "sqlite").iterdir()
@@ -107,7 +110,8 @@ def _require_tables(con: sqlite3.Connection, migration_set: str, probe: Statemen
         if not is_about_sql(error):
             raise
         raise UnusableFile(
-            f"the file holds no {migration_set} ({error}); choose another file, or create one in it"
+            f"the file holds no {migration_set} ({error}); choose another file, or put one in it "
+            f"with: {_MAKES[migration_set]} FILE"
         ) from error
 
 

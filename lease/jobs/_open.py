@@ -2,15 +2,12 @@
 
 import os
 import sqlite3
-import warnings
-from functools import cache
 
 from lease import checks
 from lease.db.connection import StrPath, connect
-from lease.db.durability import JournalMode, has_wal_reset_fault, make_durable
+from lease.db.durability import JournalMode, make_durable
 from lease.db.migrations import migrate
 from lease.db.statements import statement
-from lease.errors import WalResetWarning
 
 OPEN_PROBE = statement("open_probe")
 
@@ -57,8 +54,7 @@ def open_queue(
     try:
         # First of all a stranger's file is refused, with its settings as they are.
         migrate(con, "queue", OPEN_PROBE, create)
-        if make_durable(con, journal_mode) == "wal":
-            _warn_of_wal_reset()
+        make_durable(con, journal_mode)
     except BaseException:
         con.close()
         raise
@@ -79,15 +75,3 @@ def create_queue(con: sqlite3.Connection) -> None:
         sqlite3.Error: the file is locked for too long or is no database.
     """
     migrate(con, "queue", OPEN_PROBE)
-
-
-@cache
-def _warn_of_wal_reset() -> None:
-    if has_wal_reset_fault():
-        warnings.warn(
-            f"SQLite {sqlite3.sqlite_version} may damage a file that has a write-ahead log, when "
-            "one connection commits at the very instant another makes a checkpoint; use SQLite "
-            "3.51.3 or later (3.50.7 and 3.44.6 are mended too), or journal_mode='delete'",
-            WalResetWarning,
-            stacklevel=3,
-        )

@@ -52,7 +52,8 @@ def run_demo(accelerator: Accelerator, path: StrPath, run_id: str, say: Say) -> 
     accelerator.ping()
     say(f"The {accelerator.name} lets us in and answers PING")
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with closing(open_outbox(path)) as con:
+    # A file of this moment needs no write-ahead log; one that is in use keeps what it has.
+    with closing(open_outbox(path, journal_mode=None)) as con:
         made = [
             record(con, "invoice.ready", payload, id=f"demo-{run_id}-{number}")
             for number, payload in _EVENTS

@@ -334,7 +334,9 @@ def test_commands_refuse_other_files(tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing.db"
     code, out, err = lease("outbox", command, missing, *more.get(command, ()))
     assert (code, out) == (1, "")
-    assert err == (f"lease: there is no file {missing}; lease.outbox.open_outbox makes an outbox\n")
+    assert err == (
+        f"lease: there is no outbox at {missing}; create it with: lease outbox init {missing}\n"
+    )
     assert not missing.exists()
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as con:
@@ -342,7 +344,10 @@ def test_commands_refuse_other_files(tmp_path: Path, command: str) -> None:
     assert lease("outbox", command, other, *more.get(command, ())) == (
         1,
         "",
-        f"lease: {other} has no outbox of this version; lease.outbox.create_outbox makes it\n",
+        (
+            f"lease: {other} holds no outbox of this version; choose another file, or put one in "
+            f"it with: lease outbox init {other}\n"
+        ),
     )
     text = tmp_path / "text.db"
     text.write_text("no database at all, and long enough to be told from an empty one")
@@ -359,6 +364,7 @@ def test_outbox_prints_its_help() -> None:
     assert [line.split()[0] for line in listed] == [
         "deliver",
         "demo",
+        "init",
         "pending",
         "prune",
         "redrive",

@@ -28,6 +28,7 @@ FOREIGN = {
 #: Which of them have nothing to do with a command that makes its own file.
 HARMLESS = {
     "init": {"inbox", "effects", "outbox", "other"},
+    "outbox init": {"queue", "audit", "inbox", "effects", "other", "view"},
     "receive": {"queue", "audit", "outbox", "other", "view"},
 }
 
@@ -91,22 +92,27 @@ def test_worker_makes_no_queue(tmp_path: Path):
     make(tmp_path / "it.db", FOREIGN["other"], "delete")
     before = listing(tmp_path)
 
-    with pytest.raises(UnusableFile, match="holds no queue"):
+    with pytest.raises(UnusableFile, match=r"holds no queue .*with: lease init FILE$"):
         run_file(tmp_path / "it.db", "w", lambda: 0, lambda _event: True, 0)
-    with pytest.raises(UnusableFile, match="holds no inbox"):
+    with pytest.raises(UnusableFile, match=r"holds no inbox .*with: lease receive --db FILE$"):
         open_inbox(tmp_path / "it.db", create=False)
     assert listing(tmp_path) == before
 
 
 @pytest.mark.parametrize("command", ON_NEW)
 def test_making_adds_to_a_file_that_has_room(tmp_path: Path, command: str):
-    """Whoever asks for a queue or an inbox in a file of his own gets it."""
+    """Whoever asks for a queue, an outbox or an inbox in a file of his own gets it."""
+    opener, table = {
+        "init": (open_queue, "jobs"),
+        "outbox init": (open_outbox, "outbox"),
+        "receive": (open_inbox, "inbox"),
+    }[command]
     make(tmp_path / "it.db", FOREIGN["other"], "delete")
-    (open_queue if command == "init" else open_inbox)(tmp_path / "it.db").close()
+    opener(tmp_path / "it.db").close()
 
     with closing(sqlite3.connect(tmp_path / "it.db")) as con:
         tables = {name for (name,) in con.execute("SELECT name FROM sqlite_schema")}
-    assert {"customers", "jobs" if command == "init" else "inbox"} <= tables
+    assert {"customers", table} <= tables
 
 
 def test_incomplete_installation_is_no_missing_file(tmp_path: Path):

@@ -17,7 +17,7 @@ from lease.db import durability
 from lease.db.durability import has_wal_reset_fault
 from lease.dispatcher import Dispatcher
 from lease.errors import WalResetWarning
-from lease.jobs import _open, claim, enqueue, finish, open_queue
+from lease.jobs import claim, enqueue, finish, open_queue
 from tests.support.cli import lease
 from tests.support.layouts import PACKAGE
 from tests.support.queue import NOW, content, put_pending, reading
@@ -28,9 +28,9 @@ quiet = pytest.mark.filterwarnings("ignore::lease.errors.WalResetWarning")
 @pytest.fixture(autouse=True)
 def _warned_anew() -> Iterator[None]:
     """Each test is a process of its own, as far as the warning goes."""
-    _open._warn_of_wal_reset.cache_clear()
+    durability._warn_of_wal_reset.cache_clear()
     yield
-    _open._warn_of_wal_reset.cache_clear()
+    durability._warn_of_wal_reset.cache_clear()
 
 
 def settings(con: sqlite3.Connection) -> tuple[str, int]:
@@ -285,7 +285,7 @@ def test_wal_reset_fault(version: tuple[int, int, int], *, faulty: bool) -> None
 
 def as_if(monkeypatch: pytest.MonkeyPatch, *, faulty: bool) -> None:
     """Pretend that this SQLite has the fault, or has not."""
-    monkeypatch.setattr(_open, "has_wal_reset_fault", lambda: faulty)
+    monkeypatch.setattr(durability, "has_wal_reset_fault", lambda: faulty)
 
 
 @pytest.mark.parametrize("asked", ["wal", None])
@@ -321,6 +321,7 @@ def test_open_queue_does_not_warn_without_cause(
     open_queue(queue_path, journal_mode="wal").close()
 
 
+@pytest.mark.filterwarnings("error::lease.errors.WalResetWarning")
 def test_warning_as_an_error_closes_the_file(
     queue_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,12 +1,15 @@
 """create_outbox and open_outbox: the schema in one transaction, and whose settings are touched."""
 
 import sqlite3
+import warnings
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lease.errors import UnusableFile
+from lease.db import durability
+from lease.errors import UnusableFile, WalResetWarning
 from lease.outbox import create_outbox, open_outbox, pending, record
 from tests.support.outbox import committed
 from tests.support.queue import content
@@ -27,6 +30,41 @@ def test_open_is_durable(outbox_path: Path):
         assert con.isolation_level is None
         assert con.execute("PRAGMA busy_timeout").fetchone() == (1000,)
         assert not con.in_transaction
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"), [("delete", "delete"), (None, "delete"), ("wal", "wal")]
+)
+def test_open_takes_a_journal_mode(outbox_path: Path, asked: Any, kept: str):
+    """It may be another, and a new file has no log of its own accord."""
+    with closing(open_outbox(outbox_path, journal_mode=asked)) as con:
+        assert settings(con) == (kept, 2)
+    with closing(open_outbox(outbox_path, journal_mode=None)) as con:
+        assert settings(con) == (kept, 2)
+
+
+@pytest.mark.parametrize("asked", ["", "WAL", "memory", b"wal", 1])
+def test_open_refuses_another_journal_mode(outbox_path: Path, asked: Any):
+    """Nothing is made for a mode that there is not."""
+    with pytest.raises(ValueError, match=r"^journal_mode must be 'delete', 'wal' or None, not "):
+        open_outbox(outbox_path, journal_mode=asked)
+    assert not outbox_path.exists()
+
+
+def test_open_warns_of_a_faulty_sqlite(outbox_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As a queue with a log does: once a process, in the caller's line."""
+    monkeypatch.setattr(durability, "has_wal_reset_fault", lambda: True)
+    durability._warn_of_wal_reset.cache_clear()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        open_outbox(outbox_path, journal_mode="delete").close()
+        assert seen == []
+        for _ in range(2):
+            open_outbox(outbox_path).close()
+
+    (warning,) = seen
+    assert warning.category is WalResetWarning
+    assert warning.filename == __file__
 
 
 def test_open_makes_a_private_file(outbox_path: Path):

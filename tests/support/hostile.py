@@ -32,6 +32,7 @@ ON_QUEUE = {
 #: Likewise, where the file is made if it is missing.
 ON_NEW = {
     "init": ("init",),
+    "outbox init": ("outbox", "init"),
     "receive": ("receive", "--db"),
 }
 

@@ -17,8 +17,12 @@ DEADLINE_S = 60
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Return this process's environment, with the tests importable, and the changes."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), **changes}
+    """Return this process's environment, with the tests importable, and the changes.
+
+    The SQLite of this machine may have the fault that an outbox is warned of, on stderr.
+    """
+    ours = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore:SQLite"}
+    return {**os.environ, **ours, **changes}
 
 
 def run_code(
