@@ -6,7 +6,8 @@ lock and the only commit; the bookkeeping stays as the `yoyo` command expects it
 """
 
 import sqlite3
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
@@ -19,7 +20,7 @@ from yoyo.backends.core.sqlite3 import SQLiteBackend
 from yoyo.connections import parse_uri
 from yoyo.migrations import default_migration_table
 
-from lease.db.resources import folder
+from lease.db.resources import OnDisk, folder
 from lease.errors import UnusableFile
 
 
@@ -73,25 +74,54 @@ def apply(con: sqlite3.Connection, names: list[str]) -> None:
     """Apply the named migrations, in order, inside the caller's open transaction.
 
     Raises:
-        UnusableFile: they could not be unpacked.
+        UnusableFile: they could not be read.
     """
-    backend = BorrowedConnection(con)
-    internalmigrations.upgrade(backend)
+    with ExitStack() as stack:
+        stack.enter_context(_plain_rows(con))
+        backend = BorrowedConnection(con)
+        internalmigrations.upgrade(backend)
+        for migration in _read(_on_disk(names, stack), names):
+            backend.apply_one(migration)
+
+
+def _read(place: str, names: list[str]) -> list[Any]:
+    """Return the named migrations of a folder in yoyo's form, with nothing left to be read."""
     try:
-        with TemporaryDirectory(prefix="lease-") as place:
-            _unpack(names, place)
-            # yoyo takes a folder for a glob pattern.
-            for migration in read_migrations(escape(place)):
-                backend.apply_one(migration)
+        # yoyo takes a folder for a glob pattern.
+        found = {each.id: each for each in read_migrations(escape(place))}
+        for name in names:
+            found[name].load()
+    except OSError as error:
+        raise UnusableFile(
+            f"the migrations in {place} cannot be read: {error.strerror}; install lease-queue again"
+        ) from error
+    return [found[name] for name in names]
+
+
+@contextmanager
+def _plain_rows(con: sqlite3.Connection) -> Iterator[None]:
+    """Let yoyo read rows as the driver makes them, whatever the owner wants them to be."""
+    theirs = con.row_factory, con.text_factory
+    con.row_factory, con.text_factory = None, str
+    try:
+        yield
+    finally:
+        con.row_factory, con.text_factory = theirs
+
+
+def _on_disk(names: list[str], stack: ExitStack) -> str:
+    """Return a folder with the named migrations, of which yoyo reads only real files."""
+    place = folder("migrations", "sqlite")
+    if isinstance(place, OnDisk):
+        return place.path
+    try:
+        unpacked = stack.enter_context(TemporaryDirectory(prefix="lease-"))
+        for file in place.iterdir():
+            if file.name.partition(".")[0] in names:
+                Path(unpacked, file.name).write_bytes(file.read_bytes())
     except OSError as error:
         raise UnusableFile(
             f"its migrations cannot be unpacked into the temporary folder: {error.strerror}; "
             "make room there, or set TMPDIR"
         ) from error
-
-
-def _unpack(names: list[str], place: str) -> None:
-    """Write the named migrations into a folder: yoyo reads only real files, of the same names."""
-    for file in folder("migrations", "sqlite").iterdir():
-        if file.name.partition(".")[0] in names:
-            Path(place, file.name).write_bytes(file.read_bytes())
+    return unpacked

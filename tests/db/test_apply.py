@@ -1,20 +1,26 @@
 """yoyo on a borrowed connection, and its stock command on the file afterwards."""
 
+import errno
 import getpass
+import os
 import socket
 import sqlite3
 import subprocess
 import sysconfig
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lease import claim, enqueue, open_queue
+from lease import UnusableFile, claim, enqueue, jobs, open_queue
+from lease.db import apply as migrations_of_yoyo
 from lease.db.apply import BorrowedConnection
 from lease.db.connection import connect
 from lease.db.migrations import missing
 from lease.db.transaction import write_transaction
+from lease.outbox import create_outbox
 from tests.support.layouts import MIGRATIONS
 
 YOYO = Path(sysconfig.get_path("scripts"), "yoyo")
@@ -171,13 +177,83 @@ def test_registers_no_global_adapter(queue_path: Path):
     assert (dict(sqlite3.adapters), dict(sqlite3.converters)) == before
 
 
+class Packed:
+    """A folder that is not on disk, as in a zipped wheel."""
+
+    def iterdir(self) -> Iterator[Any]:
+        """Return the migrations' files."""
+        return (MIGRATIONS / "sqlite").iterdir()
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the migrations be where yoyo cannot read them."""
+    monkeypatch.setattr(migrations_of_yoyo, "folder", lambda *_: Packed())
+
+
+def test_makes_no_temporary_folder(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What lies on disk is read where it is: a process that is killed leaves nothing behind."""
+
+    def refuse(**_options: object) -> None:
+        raise AssertionError("asked for a temporary folder")
+
+    monkeypatch.setattr(migrations_of_yoyo, "TemporaryDirectory", refuse)
+    open_queue(queue_path).close()
+
+    assert states(queue_path) == dict.fromkeys(shipped(queue_path), "A")
+
+
+@pytest.mark.usefixtures("packed")
 def test_leaves_no_temporary_file(
     queue_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The copies that yoyo reads are gone afterwards."""
+    """The copies that yoyo reads of what is packed are gone afterwards."""
     place = tmp_path / "[t]*"
     place.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(place))
     open_queue(queue_path).close()
 
     assert list(place.iterdir()) == []
+    assert states(queue_path) == dict.fromkeys(shipped(queue_path), "A")
+
+
+@pytest.mark.usefixtures("packed")
+def test_names_a_full_temporary_folder(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The migrations cannot be unpacked into it, and nothing of the file has changed."""
+
+    def fail(**_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(migrations_of_yoyo, "TemporaryDirectory", fail)
+    with pytest.raises(UnusableFile, match="temporary folder: No space left on device"):
+        open_queue(queue_path)
+    with closing(connect(queue_path)) as con:
+        assert con.execute("SELECT name FROM sqlite_schema").fetchall() == []
+
+
+def test_names_migrations_that_cannot_be_read(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What is wrong with the installation is not told as the queue's fault, nor the output's."""
+
+    def fail(_migration: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr("yoyo.migrations.Migration.load", fail)
+    with pytest.raises(UnusableFile, match=r"in .*sqlite cannot be read: Permission denied; inst"):
+        open_queue(queue_path)
+
+
+@pytest.mark.parametrize("before", [[], [jobs.create_queue]])
+def test_minds_no_factory(queue_path: Path, before: list[Callable[..., None]]):
+    """What the application wants rows and texts to be is neither used nor changed."""
+
+    def refuse(*_arguments: object) -> None:
+        raise TypeError("not a row or a text of mine")
+
+    with closing(connect(queue_path)) as con:
+        for make in before:
+            make(con)
+        con.row_factory = con.text_factory = refuse
+        create_outbox(con)
+        create_outbox(con)
+
+        assert con.row_factory is con.text_factory is refuse

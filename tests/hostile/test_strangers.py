@@ -1,7 +1,5 @@
 """A database that is somebody else's, from the future, or empty."""
 
-import errno
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -121,19 +119,6 @@ def test_incomplete_installation_is_no_missing_file(tmp_path: Path):
 
     with pytest.raises(Failure, match="lacks the migrations"), blamed_on(tmp_path / "it.db"):
         raise FileNotFoundError("the installed lease package lacks the migrations queue_*")
-
-
-def test_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The migrations are unpacked into it, and nothing of the file has changed without."""
-
-    def fail(**_options: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("lease.db.apply.TemporaryDirectory", fail)
-    with pytest.raises(UnusableFile, match="temporary folder: No space left on device"):
-        open_queue(tmp_path / "it.db")
-    with closing(sqlite3.connect(tmp_path / "it.db")) as con:
-        assert con.execute("SELECT name FROM sqlite_schema").fetchall() == []
 
 
 def test_lock_is_not_taken_for_a_strangers_file(tmp_path: Path):
