@@ -39,7 +39,8 @@ class Statement(NamedTuple):
 
     def many(self, con: sqlite3.Connection, **parameters: Value) -> list[Row]:
         """Run it and return all rows: an unfetched RETURNING would make COMMIT fail."""
-        return self._cursor(con, parameters).fetchall()
+        cursor = self._cursor(con, parameters)
+        return cursor.fetchall() if con.text_factory is str else fetched_as_str(con, cursor)
 
     def _cursor(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> sqlite3.Cursor:
         cursor = con.cursor()
@@ -50,6 +51,16 @@ class Statement(NamedTuple):
         except UnicodeDecodeError as error:
             # A damaged schema is quoted in SQLite's message, which is then no text.
             raise sqlite3.DatabaseError("the file is damaged: its schema is no UTF-8") from error
+
+
+def fetched_as_str(con: sqlite3.Connection, cursor: sqlite3.Cursor) -> list[Row]:
+    """Fetch all rows of a borrowed connection whose owner wants texts as something else."""
+    theirs = con.text_factory
+    con.text_factory = str
+    try:
+        return cursor.fetchall()
+    finally:
+        con.text_factory = theirs
 
 
 def parse(file_name: str, text: str) -> Statement:

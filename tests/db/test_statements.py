@@ -2,6 +2,7 @@
 
 import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,14 @@ def test_optional_leaves_no_row_unfetched(memory: sqlite3.Connection):
     assert insert.optional(memory) == (1,)
     memory.execute("COMMIT")
     assert memory.execute("SELECT count(*) FROM made").fetchone()[0] == 3
+
+
+def test_gives_the_text_factory_back_when_a_row_cannot_be_read():
+    """A text that is no UTF-8 is the driver's error, and the connection stays its owner's."""
+    with closing(sqlite3.connect(":memory:")) as con:
+        con.text_factory = bytes
+        broken = Statement("broken", "SELECT CAST(x'ff' AS TEXT);")
+        with pytest.raises(sqlite3.OperationalError, match="Could not decode"):
+            broken.many(con)
+
+        assert con.text_factory is bytes

@@ -143,6 +143,17 @@ def test_verb_minds_no_row_factory(con: sqlite3.Connection, case: Case, row_fact
 
 
 @each_case
+@pytest.mark.parametrize("text_factory", [bytes, lambda text: text.decode().upper(), refuse_rows])
+def test_verb_minds_no_text_factory(con: sqlite3.Connection, case: Case, text_factory: Any) -> None:
+    """Nor is what the application wants texts to be, however the verb ends."""
+    row = case.put(con)
+    con.text_factory = text_factory
+    check(con, case, row)
+
+    assert con.text_factory is text_factory
+
+
+@each_case
 @pytest.mark.parametrize("level", ["", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"])
 def test_verb_minds_no_isolation_level(
     con: sqlite3.Connection, queue_path: Path, case: Case, level: str
