@@ -22,7 +22,8 @@ from lease.db.durability import JournalMode
 def init(path: str, journal_mode: JournalMode | None) -> None:
     """Make an outbox, in a new file or a database.
 
-    The file OUTBOX is created if it is missing. An older outbox is brought up to date. All else in the file stays as it is.
+    The file OUTBOX is created if it is missing. An older outbox is brought up to date. All else
+    in the file stays as it is.
     """
     existed = os.path.lexists(path)
     with blamed_on(path):
