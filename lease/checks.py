@@ -270,3 +270,8 @@ def reason(value: object) -> None:
         raise ValueError(
             f"reason must be 'deadline', 'exhausted', 'permanent' or None, not {shown(value)}"
         )
+
+
+def is_identifier(value: object) -> bool:
+    """Tell whether `identifier` would accept a value, which somebody's own SQL has put there."""
+    return type(value) is str and _IDENTIFIER.fullmatch(value) is not None

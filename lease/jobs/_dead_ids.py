@@ -18,8 +18,9 @@ def dead_ids(
 
     Each batch is read when it is asked for, and every job is looked at once. So whoever releases
     the jobs on the way meets none of them twice, even if it dies again meanwhile, and the walk
-    ends though new jobs come and die: it goes no further than the newest job at its start. No
-    transaction is open between two batches.
+    ends though new jobs come and die: it goes no further than the newest job there is now. No
+    transaction is open between two batches. What bears an id that no verb takes, which only
+    somebody's own SQL can have put there, is passed over.
 
     Args:
         con: a connection to a queue; only read from.
@@ -36,15 +37,18 @@ def dead_ids(
     """
     checks.reason(reason)
     checks.integer("max_ids", max_ids, 1, MAX_BATCH)
-    return _batches(con, reason, max_ids)
-
-
-def _batches(con: sqlite3.Connection, reason: Reason | None, max_ids: int) -> Iterator[list[str]]:
     newest = DEAD_IDS_NEWEST.optional(con)
-    last_seq = newest[0] if newest else 0
+    return _batches(con, reason, newest[0] if newest else 0, max_ids)
+
+
+def _batches(
+    con: sqlite3.Connection, reason: Reason | None, last_seq: int, max_ids: int
+) -> Iterator[list[str]]:
     after_seq = 0
     while after_seq < last_seq:
         page = list_jobs(con, "dead", reason=reason, after_seq=after_seq, max_jobs=max_ids)
-        if ids := [job["id"] for job in page if job["seq"] <= last_seq]:
-            yield ids
+        ids = [job["id"] for job in page if job["seq"] <= last_seq]
+        # An id that no verb takes must not cost the others of its batch their release.
+        if usable := list(filter(checks.is_identifier, ids)):
+            yield usable
         after_seq = page[-1]["seq"] if len(page) == max_ids else last_seq

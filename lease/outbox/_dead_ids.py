@@ -4,10 +4,13 @@ import sqlite3
 from collections.abc import Iterator
 
 from lease import checks
+from lease.db.statements import statement
 from lease.jobs import Reason
 from lease.limits import MAX_BATCH
 from lease.outbox._job import job_of
 from lease.outbox._list import list_pending
+
+OUTBOX_NEWEST = statement("outbox_newest")
 
 
 def dead_ids(
@@ -20,9 +23,9 @@ def dead_ids(
     """Yield the ids of the records that wait for a redrive, a batch for `jobs.redrive_many`.
 
     They come in the order of recording, and each record is looked at once, when its batch is
-    asked for; so whoever releases the jobs on the way meets none of them twice. A dead job whose
-    record is not pending has nothing left to send, and one that only bears a record's id is
-    somebody else's: neither is among them.
+    asked for, up to the newest one there is now; so whoever releases the jobs on the way meets
+    none of them twice, and the walk ends. A dead job whose record is not pending has nothing left
+    to send, and one that only bears a record's id is somebody else's: neither is among them.
 
     Args:
         con: a connection to the database that holds the outbox; only read from.
@@ -40,19 +43,26 @@ def dead_ids(
     """
     checks.reason(reason)
     checks.integer("max_ids", max_ids, 1, MAX_BATCH)
-    return _batches(con, queue, reason, max_ids)
+    newest = OUTBOX_NEWEST.optional(con)
+    return _batches(con, queue, reason, newest[0] if newest else 0, max_ids)
 
 
 def _batches(
-    con: sqlite3.Connection, queue: sqlite3.Connection, reason: Reason | None, max_ids: int
+    con: sqlite3.Connection,
+    queue: sqlite3.Connection,
+    reason: Reason | None,
+    last_seq: int,
+    max_ids: int,
 ) -> Iterator[list[str]]:
     after_seq = 0
-    while page := list_pending(con, after_seq=after_seq, max_rows=max_ids):
-        if ids := [each["id"] for each in page if _is_dead(queue, each["id"], reason)]:
+    while after_seq < last_seq:
+        page = list_pending(con, after_seq=after_seq, max_rows=max_ids)
+        records = [record["id"] for record in page if record["seq"] <= last_seq]
+        # An id that no verb takes must not cost the others of its batch their release.
+        usable = filter(checks.is_identifier, records)
+        if ids := [each for each in usable if _is_dead(queue, each, reason)]:
             yield ids
-        if len(page) < max_ids:
-            return  # what is recorded from here on cannot have died before
-        after_seq = page[-1]["seq"]
+        after_seq = page[-1]["seq"] if len(page) == max_ids else last_seq
 
 
 def _is_dead(queue: sqlite3.Connection, record_id: str, reason: Reason | None) -> bool:

@@ -69,6 +69,17 @@ def test_dead_ids_yields_full_batches(
     assert [each for batch in batches for each in batch] == ids
 
 
+@pytest.mark.parametrize("odd", ["", "a b", "x" * 65, "é", b"blob"])
+def test_dead_ids_passes_over_what_no_verb_takes(con: sqlite3.Connection, odd: object) -> None:
+    """An id that an outsider made up costs no other job its release."""
+    put_dead(con, id="a")
+    put_dead(con, id=odd)
+    put_dead(con, id="b")
+
+    assert list(dead_ids(con)) == [["a", "b"]]
+    assert list(dead_ids(con, max_ids=1)) == [["a"], ["b"]]
+
+
 def test_dead_ids_meets_no_job_twice(con: sqlite3.Connection) -> None:
     """A job that was released on the way and died again at once is left to the next walk."""
     ids = put_many(con, 5)

@@ -84,6 +84,19 @@ def test_dead_ids_passes_over_pages_without_one(
     assert list(dead_ids(box, queue, max_ids=2)) == [["o-1"]]
 
 
+@pytest.mark.parametrize("odd", ["a b", "x" * 65])
+def test_dead_ids_passes_over_what_no_verb_takes(
+    box: sqlite3.Connection, queue: sqlite3.Connection, odd: str
+) -> None:
+    """An id that an outsider made up costs no other record its release."""
+    put(box, queue, "a", "odd", "b")
+    box.execute("PRAGMA ignore_check_constraints = ON")
+    box.execute("UPDATE outbox SET id = ? WHERE id = 'odd'", [odd])
+    queue.execute("UPDATE jobs SET id = ? WHERE id = 'odd'", [odd])
+
+    assert list(dead_ids(box, queue)) == [["a", "b"]]
+
+
 def test_dead_ids_meets_no_record_twice(box: sqlite3.Connection, queue: sqlite3.Connection) -> None:
     """A job that was released on the way and died again at once is left to the next walk."""
     ids = [f"o-{each}" for each in range(5)]
@@ -93,6 +106,21 @@ def test_dead_ids_meets_no_record_twice(box: sqlite3.Connection, queue: sqlite3.
         queue.execute("UPDATE jobs SET status = 'dead', reason = 'exhausted'")
 
     assert [each["id"] for each in audits(queue)] == ids
+
+
+@pytest.mark.parametrize("reason", [None, "exhausted"])
+def test_dead_ids_ends_though_new_records_die(
+    box: sqlite3.Connection, queue: sqlite3.Connection, reason: Any
+) -> None:
+    """The walk goes as far as the record that was the newest one at its start, and no further."""
+    ids = [f"o-{each}" for each in range(3)]
+    put(box, queue, *ids)
+    seen: list[str] = []
+    for batch in dead_ids(box, queue, reason, max_ids=2):
+        seen += batch
+        put(box, queue, *(f"new-{len(seen)}-{each}" for each in range(3)))
+
+    assert seen == ids
 
 
 @pytest.mark.parametrize(
