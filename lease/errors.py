@@ -17,6 +17,10 @@ class BadAck(Exception):
     """The sender returned something other than True; the lease is kept until it ends."""
 
 
+class Refused(Exception):
+    """The receiver refuses every job for good; a worker that was told to gives up."""
+
+
 class UnusableFile(Exception):
     """This file cannot serve as the database asked for; the message says why and what to do."""
 

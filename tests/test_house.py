@@ -22,7 +22,7 @@ TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in MOD
 
 # What lies directly under `lease/`, by layer; a layer imports from itself and from those before.
 LAYERS = (
-    {"errors", "limits", "checks", "model", "clock", "wire"},
+    {"errors", "limits", "checks", "model", "clock", "wire", "breaker"},
     {"db"},
     {"jobs", "inbox", "delivery"},
     {"outbox", "worker", "dispatcher", "intake"},

@@ -177,6 +177,15 @@ POLL = duration_option(
     WIDE.max_delay_ms,
     "Longest pause between two looks at an idle queue.",
 )
+GIVE_UP = click.option(
+    "--give-up-after",
+    type=whole(0, CEILING),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="Stop once so many jobs were refused for good and none was accepted since the start, as "
+    "from a wrong address; 0 for never.",
+)
 
 
 def random_owner() -> str:

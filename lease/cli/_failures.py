@@ -10,7 +10,7 @@ import click
 
 from lease.db.connection import StrPath
 from lease.db.locked import is_locked
-from lease.errors import UnusableFile
+from lease.errors import Refused, UnusableFile
 
 _PRIMARY = 0xFF
 _ADVICE = {
@@ -48,6 +48,22 @@ def blamed_on(path: StrPath) -> Iterator[None]:
         raise Failure(f"{shown(path)}: {error}") from error
     except sqlite3.Error as error:
         raise Failure(f"{shown(path)} {_advice(path, error)}") from error
+
+
+@contextmanager
+def giving_up(redrive: str) -> Iterator[None]:
+    """Turn a receiver that refuses everything into what to do about it.
+
+    Args:
+        redrive: the command that releases the jobs, without its options.
+    """
+    try:
+        yield
+    except Refused as error:
+        raise Failure(
+            f"{error}; check --to, then release them with: "
+            f"{redrive} --reason permanent --note WHY"
+        ) from error
 
 
 @contextmanager

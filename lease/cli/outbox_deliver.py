@@ -9,6 +9,7 @@ from lease.cli._arguments import (
     ATTEMPTS,
     BACKOFF,
     BACKOFF_CAP,
+    GIVE_UP,
     JSON,
     LEASE,
     OWNER,
@@ -19,7 +20,7 @@ from lease.cli._arguments import (
     check_times,
     random_owner,
 )
-from lease.cli._failures import needs_extra
+from lease.cli._failures import giving_up, needs_extra, shown
 from lease.cli._output import print_json, printable
 from lease.cli._signals import stopped_by_signals
 from lease.cli.outbox_files import OUTBOX, QUEUE, opened
@@ -41,6 +42,7 @@ _STALE = "the answer came after the lease"
 @POLL
 @TTL
 @ATTEMPTS
+@GIVE_UP
 @JSON
 def deliver(
     path: str,
@@ -55,6 +57,7 @@ def deliver(
     poll_ms: int,
     ttl_ms: int,
     max_attempts: int,
+    give_up_after: int,
     as_json: bool,
 ) -> None:
     """Send the pending records of OUTBOX to URL.
@@ -82,6 +85,8 @@ def deliver(
         queue = stack.enter_context(opened_queue(queue_path)) if queue_path else None
         stack.enter_context(sender)
         stack.enter_context(stopped_by_signals(stop.set))
+        place = shown(path) + (f" --queue {shown(queue_path)}" if queue_path else "")
+        stack.enter_context(giving_up(f"lease outbox redrive {place}"))
         tally = verbs.deliver(
             con,
             lambda record: sender.post(record["id"], verbs.document(record)),
@@ -95,6 +100,7 @@ def deliver(
             base_ms=base_ms,
             cap_ms=cap_ms,
             poll_ms=poll_ms,
+            give_up_after=give_up_after or None,
             on_result=_tell,
         )
         left = verbs.stats(con)["pending"]

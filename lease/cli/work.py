@@ -7,6 +7,7 @@ import click
 from lease.cli._arguments import (
     BACKOFF,
     BACKOFF_CAP,
+    GIVE_UP,
     JSON,
     LEASE,
     OWNER,
@@ -18,7 +19,7 @@ from lease.cli._arguments import (
     random_owner,
     whole,
 )
-from lease.cli._failures import Failure, blamed_on, needs_extra, shown
+from lease.cli._failures import Failure, blamed_on, giving_up, needs_extra, shown
 from lease.cli._output import print_json
 from lease.cli._progress import Progress
 from lease.cli._signals import stopped_by_signals
@@ -48,6 +49,7 @@ from lease.jobs import stats
 @BACKOFF
 @BACKOFF_CAP
 @POLL
+@GIVE_UP
 @JSON
 def work(
     path: str,
@@ -61,6 +63,7 @@ def work(
     base_ms: int,
     cap_ms: int,
     poll_ms: int,
+    give_up_after: int,
     as_json: bool,
 ) -> None:
     """Deliver the jobs of QUEUE: post {"id": ..., "qty": ...} to URL, several at a time.
@@ -100,12 +103,14 @@ def work(
             base_ms=base_ms,
             cap_ms=cap_ms,
             poll_ms=poll_ms,
+            give_up_after=give_up_after or None,
             clock=SteadyClock(on_step_back=progress.tell_step_back),
             on_result=progress.tell_result,
             on_idle=progress.tell_idle,
             on_trouble=progress.tell_trouble,
         )
-        with stopped_by_signals(dispatcher.stop), blamed_on(path):
+        redrive = f"lease redrive {shown(path)}"
+        with stopped_by_signals(dispatcher.stop), blamed_on(path), giving_up(redrive):
             tally = dispatcher.run(until)
     _print(tally, as_json=as_json)
     if (once and sum(tally) > tally.done) or (drain and _dead(path) > dead_before):

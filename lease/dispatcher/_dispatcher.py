@@ -16,7 +16,7 @@ from lease.dispatcher._model import (
     Until,
 )
 from lease.dispatcher._run import Run
-from lease.limits import WIDE, Limits
+from lease.limits import CEILING, WIDE, Limits
 from lease.model import Clock, Send
 
 
@@ -57,6 +57,9 @@ class Dispatcher:
         clock: returns the present in milliseconds and never goes back, for any thread; None for
             the wall clock.
         jitter: returns a share from 0 to 1, drawn anew for each backoff and each pause.
+        give_up_after: end the run once so many jobs were refused for good, by `Permanent`, and
+            none was accepted since its start; until one is accepted, no more are sent at a time
+            than are left of that number. An int from 1, or None for never.
         limits: the upper bounds of the numbers.
         on_result: told of each job that was sent, once its result is recorded.
         on_idle: told, when nothing is being sent, before each pause of the milliseconds until
@@ -85,11 +88,14 @@ class Dispatcher:
         flush_ms: int = 2,
         clock: Clock | None = None,
         jitter: Callable[[], float] = random.random,
+        give_up_after: int | None = None,
         limits: Limits = WIDE,
         on_result: Callable[[Result], object] = lambda _result: None,
         on_idle: Callable[[int | None], object] = lambda _due_in_ms: None,
         on_trouble: Callable[[Exception], object] = lambda _error: None,
     ) -> None:
+        if give_up_after is not None:
+            checks.integer("give_up_after", give_up_after, 1, CEILING)
         self._options = Options(
             path=path,
             send=send,
@@ -102,6 +108,7 @@ class Dispatcher:
             flush_ms=checks.integer("flush_ms", flush_ms, 0, MAX_FLUSH_MS),
             clock=SteadyClock() if clock is None else clock,
             jitter=jitter,
+            give_up_after=give_up_after,
             limits=limits,
             on_result=on_result,
             on_idle=on_idle,
@@ -130,6 +137,8 @@ class Dispatcher:
 
         Raises:
             FileNotFoundError: no ordinary file is there.
+            Refused: the receiver refuses every job, as often as `give_up_after` says; all is
+                recorded and told.
             UnusableFile: the file cannot serve as a queue.
             sqlite3.Error: the file failed, or stayed locked or its disk full for long in a run
                 that was to end by itself.

@@ -63,6 +63,7 @@ class Options(NamedTuple):
     flush_ms: int
     clock: Clock
     jitter: Callable[[], float]
+    give_up_after: int | None
     limits: Limits
     on_result: Callable[[Result], object]
     on_idle: Callable[[int | None], object]

@@ -54,6 +54,7 @@ class Run:
                 self._use(con)
         finally:
             self._leave()
+        self._work.breaker.check()
         return Tally(**self._work.tally)
 
     def _use(self, con: sqlite3.Connection) -> None:
@@ -108,7 +109,7 @@ class Run:
         has_claimed = self._until == "once" and self._has_looked
         if has_claimed or self._has_failed or self._is_stopped():
             return 0
-        return self._concurrency - self._work.out
+        return min(self._concurrency, self._work.breaker.room()) - self._work.out
 
     def _is_over(self, found: int | None) -> bool:
         if self._work.out or self._work.records:

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Literal, NamedTuple
 
 from lease import checks, jobs
+from lease.breaker import Breaker
 from lease.dispatcher._hand import Hand
 from lease.dispatcher._mail import Answer, Mail, Message, Trouble
 from lease.dispatcher._model import Options, Result
@@ -49,6 +50,8 @@ class Work:
         self._renewals = Renewals(options, self._turns, mail)
         self._senders = senders(concurrency, options.send, mail)
         self._is_hushed = False
+        #: Whether it is of any use to send more.
+        self.breaker = Breaker(options.give_up_after)
         #: How many jobs were handed to the senders and are not answered.
         self.out = 0
         #: What was answered and has to be recorded.
@@ -197,6 +200,7 @@ class Work:
             self._renewals.drop(hand)
             self._tell(hand, "stale" if hand.is_lost else "leased", 0, error)
             return
+        self.breaker.hear(outcome)
         options = self._options
         delay_ms = 0
         if outcome == "retry":

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from lease import checks, jobs
+from lease.breaker import Breaker
 from lease.clock import SteadyClock
 from lease.db.locked import is_locked
 from lease.errors import BadAck
-from lease.limits import WIDE
+from lease.limits import CEILING, WIDE
 from lease.model import Clock, Event, RecordedEvent, Send, Settled
 from lease.outbox._feed import PAGE, Feeder
 from lease.outbox._stop import Stop, Stopping
@@ -73,6 +74,7 @@ def deliver(
     poll_ms: int = 1_000,
     clock: Clock | None = None,
     jitter: Callable[[], float] = random.random,
+    give_up_after: int | None = None,
     on_result: Callable[[Delivered], object] = lambda _result: None,
 ) -> Tally:
     """Send every pending record as a job of its own, until told to stop.
@@ -109,6 +111,8 @@ def deliver(
 
     Returns:
         What became of the sends of this run.
+        give_up_after: end the run once so many records were refused for good, by `Permanent`, and
+            none was accepted since its start; an int from 1, or None for never.
 
     Raises:
         ValueError: an argument or a reading of the clock is unusable.
@@ -116,6 +120,7 @@ def deliver(
         sqlite3.Error: a database failed in another way than being locked.
 
     Hooks: none.
+        Refused: the receiver refuses every record, as often as `give_up_after` says.
     """
     checks.identifier("owner", owner)
     checks.integer("ttl_ms", ttl_ms, 1, WIDE.max_ttl_ms)
@@ -128,6 +133,8 @@ def deliver(
         jobs.create_queue(con)
     clock = SteadyClock() if clock is None else clock
 
+    if give_up_after is not None:
+        checks.integer("give_up_after", give_up_after, 1, CEILING)
     def once(sending: Send, settling: Settling) -> Settled | None:
         return jobs.run_once(
             queue or con,
@@ -142,7 +149,8 @@ def deliver(
         )
 
     feeder = Feeder(con, queue or con, clock, ttl_ms, max_attempts)
-    run = _Run(feeder, once, send, on_result, Stop() if stop is None else stop)
+    breaker = Breaker(give_up_after)
+    run = _Run(feeder, once, send, on_result, Stop() if stop is None else stop, breaker)
     run.run(until, poll_ms)
     return Tally(**run.tally)
 
@@ -160,7 +168,10 @@ class _Run:
     ) -> None:
         self._feeder = feeder
         self._once = once
-        self._send = send
+        # Jobs that end without a send say nothing of the receiver.
+        self._send = breaker.listening(send)
+        self._breaker = breaker
+        breaker: Breaker,
         self._on_result = on_result
         self._stop = stop
         self.tally: Counter[str] = Counter()
@@ -210,6 +221,7 @@ class _Run:
 
     def _attempt(self) -> Delivered | None:
         attempt = _Attempt(self._feeder, self._send)
+            self._breaker.check()
         try:
             settled = self._once(attempt, self._feeder.settle_job)
         except Exception as error:

@@ -104,6 +104,44 @@ def test_deliver_tells_what_failed(app: Path) -> None:
     assert second == f"o-1: {url} answered 422: 'no such order'; its job is dead"
 
 
+@pytest.mark.parametrize("has_own_queue", [True, False])
+def test_deliver_gives_up_on_a_receiver_that_refuses_everything(
+    app: Path, tmp_path: Path, has_own_queue: bool
+) -> None:
+    """A wrong path costs so many records; the last line says why, and how to release them."""
+    recorded(app, *(f"o-{number}" for number in range(30)))
+    queue = tmp_path / "queue.db"
+    jobs.open_queue(queue).close()
+    more = ("--queue", queue) if has_own_queue else ()
+    with receiving(tmp_path / "inbox.db") as url:
+        code, out, err = deliver(app, f"{url}typo", *more)
+        *failures, last = err.splitlines()
+
+        assert (code, out, len(failures)) == (1, "", 20)
+        place = f"{app} --queue {queue}" if has_own_queue else app
+        command = f"lease outbox redrive {place} --reason permanent --note WHY"
+        assert last == (
+            "lease: the receiver refuses every job for good (20 so far); check --to, then release "
+            f"them with: {command}"
+        )
+
+        released = lease(*command.replace("WHY", "typo").split()[1:])
+        assert released.out == "20 to be sent again\n"
+        sent = deliver(app, f"{url}events", *more)
+        assert sent == (0, "30 delivered, 0 pending\n", "")
+
+
+@pytest.mark.parametrize(("number", "dead"), [(2, 2), (0, 4), (5, 4)])
+def test_deliver_gives_up_when_it_is_told_to(app: Path, number: int, dead: int) -> None:
+    """After another number, or never."""
+    recorded(app, "a", "b", "c", "d")
+    with server(*[REFUSES] * dead) as url:
+        code, out, _ = deliver(app, url, "--give-up-after", number)
+
+    assert (code, out) == (1, "0 delivered, 4 pending\n" if dead == 4 else "")
+    assert lease("outbox", "stats", app, "--json").json["dead"] == dead
+
+
 def test_redrive_revives_a_record(app: Path) -> None:
     """A dead record is seen in stats and pending, and is delivered after a redrive."""
     recorded(app, "o-1", "o-2")
@@ -235,6 +273,7 @@ def test_deliver_tells_of_a_late_answer(app: Path, capsys: pytest.CaptureFixture
         (("--to", "x"), "--to: url"),
         (("--to", "http://h/", "--timeout", "30s"), "--timeout 30s does not fit into --lease 30s"),
         (("--to", "http://h/", "--backoff", "16m"), "--backoff-cap is shorter than --backoff"),
+        (("--to", "http://h/", "--give-up-after", "x"), "Invalid value for '--give-up-after'"),
         (("--to", "http://h/", "--attempts", "0"), "'0' is no number from 1 to 1000"),
         ((), "Missing option '--to'"),
     ],

@@ -115,6 +115,54 @@ def test_work_once_fails_with_its_job(
     assert job(con, "a")["status"] == status
 
 
+def test_work_gives_up_on_a_receiver_that_refuses_everything(
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path
+) -> None:
+    """A wrong path buries so many jobs; the last line says why, and how to release them."""
+    ids = [f"job-{number}" for number in range(30)]
+    fill(con, *ids)
+    with receiving(tmp_path / "inbox.db") as url:
+        code, out, err = lease("work", queue_path, "--to", f"{url}typo")
+        *failures, last = err.splitlines()
+
+        assert (code, out) == (1, "")
+        assert len(failures) == 20
+        assert all(line.endswith("dead, until it is redriven") for line in failures)
+        command = f"lease redrive {queue_path} --reason permanent --note WHY"
+        assert last == (
+            "lease: the receiver refuses every job for good (20 so far); check --to, then release "
+            f"them with: {command}"
+        )
+        assert [each["status"] for each in all_jobs(con)] == ["dead"] * 20 + ["pending"] * 10
+
+        assert lease(*command.replace("WHY", "typo").split()[1:]).out == "20 pending again\n"
+        assert lease("work", queue_path, "--to", url, "--drain") == (0, "30 done\n", "")
+
+
+@pytest.mark.parametrize(
+    ("more", "dead"),
+    [
+        (("--give-up-after", "3"), 3),
+        (("--give-up-after", "3", "--concurrency", "1"), 3),
+        (("--give-up-after", "3", "--json"), 3),
+        (("--give-up-after", "0"), 25),
+        (("--give-up-after", "26"), 25),
+    ],
+)
+def test_work_gives_up_when_it_is_told_to(
+    con: sqlite3.Connection, queue_path: Path, more: tuple[str, ...], dead: int
+) -> None:
+    """After another number, or never."""
+    fill(con, *(f"job-{number}" for number in range(25)))
+    with server(*[answering(answer("401 Who", b""))] * dead) as url:
+        ran = lease("work", queue_path, "--to", url, "--drain", *more)
+
+    assert ran.code == 1
+    assert ran.out == ("25 dead\n" if dead == 25 else "")
+    assert ran.err.endswith("--note WHY\n") is (dead == 3)
+    assert [each["status"] for each in all_jobs(con)].count("dead") == dead
+
+
 def test_work_drain_goes_on_after_a_bad_job(con: sqlite3.Connection, queue_path: Path) -> None:
     """A job that dies is exit code 1, and the others are delivered."""
     fill(con, "a", "b")
@@ -175,6 +223,10 @@ def test_work_keeps_a_password_to_itself(
         (("--to", NOWHERE, "--poll", "5"), "Invalid value for '--poll': '5' is no duration"),
         (("--to", NOWHERE, "--concurrency", "0"), "Invalid value for '--concurrency': '0' is no"),
         (("--to", NOWHERE, "--concurrency", "1001"), "Invalid value for '--concurrency': '1001'"),
+        (
+            ("--to", NOWHERE, "--give-up-after", "-1"),
+            "Invalid value for '--give-up-after': '-1' is",
+        ),
         (("--to", NOWHERE, "--owner", "a b"), "Invalid value for '--owner': it must be a str"),
     ],
 )
