@@ -2,5 +2,6 @@
 
 from lease.dispatcher._dispatcher import Dispatcher
 from lease.dispatcher._model import MAX_CONCURRENCY, Result, Tally, Until
+from lease.errors import Refused
 
-__all__ = ["MAX_CONCURRENCY", "Dispatcher", "Result", "Tally", "Until"]
+__all__ = ["MAX_CONCURRENCY", "Dispatcher", "Refused", "Result", "Tally", "Until"]

@@ -4,7 +4,7 @@ The table is the truth. An accelerator makes delivery fast and may lose, repeat 
 whatever it is given.
 """
 
-from lease.errors import AcceleratorError, Conflict
+from lease.errors import AcceleratorError, Conflict, Refused
 from lease.outbox._apply import apply
 from lease.outbox._dead_ids import dead_ids
 from lease.outbox._deliver import Delivered, Tally, deliver, document
@@ -31,6 +31,7 @@ __all__ = [
     "LocalQueue",
     "Pending",
     "Record",
+    "Refused",
     "Stats",
     "Stop",
     "Tally",

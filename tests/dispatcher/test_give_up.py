@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from lease import Permanent, Retryable
-from lease.dispatcher import Result, Tally
-from lease.errors import Refused
+from lease.dispatcher import Refused, Result, Tally
 from lease.limits import CEILING
 from tests.support.dispatcher import Sender, Start, our_threads
 from tests.support.processes import DEADLINE_S

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from lease import Permanent, Retryable, jobs
-from lease.errors import Refused
 from lease.limits import CEILING
-from lease.outbox import Delivered, Tally, deliver, record
+from lease.outbox import Delivered, Refused, Tally, deliver, record
 from tests.support.outbox import rows
 from tests.support.queue import all_jobs
 from tests.support.refused import integers
