@@ -68,7 +68,8 @@ def deliver(
     path /events. Answers are judged as by 'lease work'.
 
     Without --drain it runs until SIGINT or SIGTERM, which end it after the job in hand; a
-    second one ends it at once. With --drain the exit code is 1 if a record is still pending.
+    second one ends it at once. With --drain the exit code is 1 if a record is still pending, and
+    in any case if the receiver refuses everything.
 
     The keys of --json: done, pending, dead, leased, stale; how many sends left their job so.
     """

@@ -77,7 +77,7 @@ def work(
 
     Without --once or --drain it runs until SIGINT or SIGTERM, which end it after the jobs in
     hand; a second one ends it at once. With --once the exit code is 1 unless the job is done,
-    with --drain if a job died meanwhile.
+    with --drain if a job died meanwhile, and in any case if the receiver refuses everything.
 
     The keys of --json: done, pending, dead, leased, stale; how many sends left their job so.
     """
