@@ -61,8 +61,7 @@ def giving_up(redrive: str) -> Iterator[None]:
         yield
     except Refused as error:
         raise Failure(
-            f"{error}; check --to, then release them with: "
-            f"{redrive} --reason permanent --note WHY"
+            f"{error}; check --to, then release them with: {redrive} --reason permanent --note WHY"
         ) from error
 
 

@@ -150,12 +150,12 @@ def test_work_gives_up_on_a_receiver_that_refuses_everything(
     ],
 )
 def test_work_gives_up_when_it_is_told_to(
-    con: sqlite3.Connection, queue_path: Path, more: tuple[str, ...], dead: int
+    con: sqlite3.Connection, queue_path: Path, tmp_path: Path, more: tuple[str, ...], dead: int
 ) -> None:
     """After another number, or never."""
     fill(con, *(f"job-{number}" for number in range(25)))
-    with server(*[answering(answer("401 Who", b""))] * dead) as url:
-        ran = lease("work", queue_path, "--to", url, "--drain", *more)
+    with receiving(tmp_path / "inbox.db") as url:
+        ran = lease("work", queue_path, "--to", f"{url}typo", "--drain", *more)
 
     assert ran.code == 1
     assert ran.out == ("25 dead\n" if dead == 25 else "")
