@@ -29,28 +29,32 @@ class Statement(NamedTuple):
 
     def one(self, con: sqlite3.Connection, **parameters: Value) -> Row:
         """Run it and return its only row."""
-        (row,) = self.many(con, **parameters)
+        (row,) = self._rows(con, parameters)
         return row
 
     def optional(self, con: sqlite3.Connection, **parameters: Value) -> Row | None:
         """Run it and return its only row, or None."""
-        rows = self.many(con, **parameters)
+        rows = self._rows(con, parameters)
         return rows[0] if rows else None
 
     def many(self, con: sqlite3.Connection, **parameters: Value) -> list[Row]:
-        """Run it and return all rows: an unfetched RETURNING would make COMMIT fail."""
+        """Run it and return all rows."""
+        return self._rows(con, parameters)
+
+    def _rows(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> list[Row]:
+        """Fetch every row: an unfetched RETURNING would make COMMIT fail."""
         cursor = self._cursor(con, parameters)
         return cursor.fetchall() if con.text_factory is str else fetched_as_str(con, cursor)
 
     def _cursor(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> sqlite3.Cursor:
-        cursor = con.cursor()
-        # The connection is borrowed; its owner may have chosen another row shape.
-        cursor.row_factory = None
         try:
-            return cursor.execute(self.sql, parameters)
+            cursor = con.execute(self.sql, parameters)
         except UnicodeDecodeError as error:
             # A damaged schema is quoted in SQLite's message, which is then no text.
             raise sqlite3.DatabaseError("the file is damaged: its schema is no UTF-8") from error
+        # The connection is borrowed; its owner may have chosen another row shape.
+        cursor.row_factory = None
+        return cursor
 
 
 def fetched_as_str(con: sqlite3.Connection, cursor: sqlite3.Cursor) -> list[Row]:

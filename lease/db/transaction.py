@@ -46,8 +46,10 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
             self._roll_back(error)
             return
         try:
-            changed = self._con.total_changes != self._changes
-            self._con.execute("COMMIT" if changed else "ROLLBACK")
+            if self._con.total_changes == self._changes:
+                self._con.execute("ROLLBACK")
+            else:
+                self._con.execute("COMMIT")
         except BaseException as failure:
             self._roll_back(failure)
             raise
