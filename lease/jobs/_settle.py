@@ -1,6 +1,7 @@
 """Settle claimed jobs by their tickets, inside a transaction that is already open."""
 
 import sqlite3
+from operator import itemgetter
 from typing import Literal
 
 from lease.checks import Result
@@ -10,6 +11,9 @@ from lease.db.statements import statement
 FINISH_SETTLE = statement("finish_settle")
 FINISH_MANY_FIND = statement("finish_many_find")
 FINISH_MANY_SETTLE = statement("finish_many_settle")
+
+# A ticket as finish_many_find takes it.
+_in_order = itemgetter("id", "qty", "owner", "token", "attempt", "lease_until")
 
 NewStatus = str | Literal[False]
 
@@ -28,7 +32,7 @@ def settle(con: sqlite3.Connection, results: list[Result], now_ms: int) -> list[
     statuses: list[NewStatus] = [False] * len(results)
     if not results:
         return statuses
-    tickets = array(tuple(marker.values()) for marker, _outcome, _delay_ms in results)
+    tickets = array(_in_order(marker) for marker, _outcome, _delay_ms in results)
     positions: dict[int, int] = {}
     for position, seq in FINISH_MANY_FIND.many(con, tickets=tickets, now_ms=now_ms):
         # The same ticket again is stale, as it is after a single finish.
