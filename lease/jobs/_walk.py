@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lease.db.arrays import array
 from lease.db.statements import statement
 
-CLAIM_OVERDUE = statement("claim_overdue")
+CLAIM_LOOK = statement("claim_look")
 CLAIM_QUARANTINE = statement("claim_quarantine")
 CLAIM_FIND = statement("claim_find")
 CLAIM_BARE_QUARANTINE = statement("claim_bare_quarantine")
@@ -40,14 +40,20 @@ def search(con: sqlite3.Connection, now_ms: int, max_jobs: int) -> Due:
     A file that `open_queue` has never seen, or whose tree was rolled back, is read in full.
     """
     try:
-        buried = CLAIM_OVERDUE.optional(con, now_ms=now_ms) is not None
+        is_overdue, seq = CLAIM_LOOK.one(con, now_ms=now_ms)
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
             raise
         return _search_bare(con, now_ms, max_jobs)
+    buried = bool(is_overdue)
     if buried:
         CLAIM_QUARANTINE.count(con, now_ms=now_ms)
-    seqs = [seq for (seq,) in CLAIM_FIND.many(con, now_ms=now_ms, max_jobs=max_jobs)]
+    if seq is None:
+        seqs = []
+    elif max_jobs == 1 and not buried:
+        seqs = [seq]
+    else:
+        seqs = [seq for (seq,) in CLAIM_FIND.many(con, now_ms=now_ms, max_jobs=max_jobs)]
     return Due(buried, seqs, seqs[-1] if len(seqs) == max_jobs else _PAST_ALL)
 
 

@@ -7,8 +7,9 @@
 -- Called by  lease.jobs._walk.search
 -- Plan       scan (one branch for 16384 jobs)
 --
--- Runs after claim_quarantine in the same transaction, which leaves only jobs with time and
--- attempts to spare. The tree names the leaves in which there may be such a job, in order.
+-- Runs where claim_look does not say it all: for several jobs, and after claim_quarantine, which
+-- leaves only jobs with time and attempts to spare. The tree names the leaves in which there may
+-- be such a job, in order.
 SELECT open_jobs.seq
 FROM tree_branches
 CROSS JOIN tree_leaves

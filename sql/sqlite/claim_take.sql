@@ -1,7 +1,7 @@
 -- claim_take: lease the chosen job under a new token.
 --
 -- Parameters
---   :seq       integer  the job that claim_find has chosen
+--   :seq       integer  the job that was chosen
 --   :owner     text     identifier of the worker
 --   :now_ms    integer  caller's clock, milliseconds
 --   :lease_ms  integer  longest lease, milliseconds

@@ -581,10 +581,10 @@ def test_claim_does_not_take_a_failing_disk_for_a_bare_file(
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR
 
     class Failing:
-        def optional(self, _con: sqlite3.Connection, **_parameters: object) -> None:
+        def one(self, _con: sqlite3.Connection, **_parameters: object) -> None:
             raise error
 
-    monkeypatch.setattr(_walk, "CLAIM_OVERDUE", Failing())
+    monkeypatch.setattr(_walk, "CLAIM_LOOK", Failing())
 
     with pytest.raises(sqlite3.OperationalError) as caught:
         claim(con, "w", 0)

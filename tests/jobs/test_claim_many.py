@@ -118,7 +118,7 @@ def test_claim_many_runs_the_same_statements_for_any_number(con: sqlite3.Connect
     events = [{"id": f"job-{number}", "qty": 1} for number in range(202)]
     jobs.enqueue_many(con, events, NOW, 60_000)
 
-    runs = ["claim_overdue", "claim_find", "claim_many_take", "claim_stale"]
+    runs = ["claim_look", "claim_find", "claim_many_take", "claim_stale"]
     assert statements(con, lambda: claim_many(con, "worker-b", NOW, 2)) == [
         "BEGIN IMMEDIATE",
         *runs,

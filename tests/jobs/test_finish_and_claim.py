@@ -93,8 +93,7 @@ def test_finish_and_claim_does_both_by_one_commit(con: sqlite3.Connection) -> No
     assert run == [
         "BEGIN IMMEDIATE",
         "finish_settle",
-        "claim_overdue",
-        "claim_find",
+        "claim_look",
         "claim_take",
         "claim_stale",
         "COMMIT",
