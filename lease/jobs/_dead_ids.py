@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from lease import checks
 from lease.db.statements import statement
-from lease.jobs._list import Reason, list_jobs
+from lease.jobs._list import Reason
 from lease.limits import MAX_BATCH
 
 DEAD_IDS_NEWEST = statement("dead_ids_newest")
+DEAD_IDS_PAGE = statement("dead_ids_page")
 
 
 def dead_ids(
@@ -46,9 +47,10 @@ def _batches(
 ) -> Iterator[list[str]]:
     after_seq = 0
     while after_seq < last_seq:
-        page = list_jobs(con, "dead", reason=reason, after_seq=after_seq, max_jobs=max_ids)
-        ids = [job["id"] for job in page if job["seq"] <= last_seq]
-        # An id that no verb takes must not cost the others of its batch their release.
-        if usable := list(filter(checks.is_identifier, ids)):
-            yield usable
-        after_seq = page[-1]["seq"] if len(page) == max_ids else last_seq
+        page = DEAD_IDS_PAGE.many(
+            con, reason=reason, after_seq=after_seq, last_seq=last_seq, max_ids=max_ids
+        )
+        # One id that no verb takes would cost the others of its batch their release.
+        if ids := [job_id for _seq, job_id in page if checks.is_identifier(job_id)]:
+            yield ids
+        after_seq = page[-1][0] if len(page) == max_ids else last_seq

@@ -69,12 +69,15 @@ def test_dead_ids_yields_full_batches(
     assert [each for batch in batches for each in batch] == ids
 
 
-@pytest.mark.parametrize("odd", ["", "a b", "x" * 65, "é", b"blob"])
-def test_dead_ids_passes_over_what_no_verb_takes(con: sqlite3.Connection, odd: object) -> None:
+@pytest.mark.parametrize(
+    "odd",
+    ["''", "'a b'", f"'{'x' * 65}'", "'é'", "x'6162'", "CAST(x'ff' AS TEXT)", "'a' || char(0)"],
+)
+def test_dead_ids_passes_over_what_no_verb_takes(con: sqlite3.Connection, odd: str) -> None:
     """An id that an outsider made up costs no other job its release."""
-    put_dead(con, id="a")
-    put_dead(con, id=odd)
-    put_dead(con, id="b")
+    for name in ("a", "odd", "b"):
+        put_dead(con, id=name)
+    con.execute(f"UPDATE jobs SET id = {odd}, owner = CAST(x'ff' AS TEXT) WHERE id = 'odd'")
 
     assert list(dead_ids(con)) == [["a", "b"]]
     assert list(dead_ids(con, max_ids=1)) == [["a"], ["b"]]

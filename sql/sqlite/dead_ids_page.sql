@@ -1,0 +1,27 @@
+-- dead_ids_page: read the ids of a batch of dead jobs, in the order of their intake.
+--
+-- Parameters
+--   :reason     text     deadline, exhausted or permanent; NULL for any
+--   :after_seq  integer  the seq that ended the batch before, 0 for the first
+--   :last_seq   integer  the seq beyond which the walk does not go
+--   :max_ids    integer  size of the batch
+-- Result     many; seq, id
+-- Called by  lease.jobs._dead_ids.dead_ids
+-- Plan       PRIMARY KEY
+--
+-- Reads on from the batch before until this one is full, so that all of them together read each
+-- job once. An id that is no identifier, which an outsider may have put there, may not even be
+-- text that can be read; it must not keep the others from their release.
+SELECT
+    seq,
+    id
+FROM jobs
+WHERE
+    seq > :after_seq
+    AND seq <= :last_seq
+    AND status = 'dead'
+    AND (:reason IS NULL OR reason = :reason)
+    AND typeof(id) = 'text'
+    AND id NOT GLOB '*[^-0-9A-Za-z_]*'
+ORDER BY seq ASC
+LIMIT :max_ids;
