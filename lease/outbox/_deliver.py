@@ -107,20 +107,20 @@ def deliver(
         clock: returns the present, milliseconds since 1970, and never goes back; None for the
             wall clock.
         jitter: returns a share from 0 to 1, drawn anew for each backoff.
+        give_up_after: end the run once so many records were refused for good, by `Permanent`, and
+            none was accepted since its start; an int from 1, or None for never.
         on_result: told of each send once its result is recorded; what it raises ends the run.
 
     Returns:
         What became of the sends of this run.
-        give_up_after: end the run once so many records were refused for good, by `Permanent`, and
-            none was accepted since its start; an int from 1, or None for never.
 
     Raises:
         ValueError: an argument or a reading of the clock is unusable.
+        Refused: the receiver refuses every record, as often as `give_up_after` says.
         UnusableFile: the outbox's file has jobs of its own; give a `queue`.
         sqlite3.Error: a database failed in another way than being locked.
 
     Hooks: none.
-        Refused: the receiver refuses every record, as often as `give_up_after` says.
     """
     checks.identifier("owner", owner)
     checks.integer("ttl_ms", ttl_ms, 1, WIDE.max_ttl_ms)
@@ -129,12 +129,12 @@ def deliver(
     checks.integer("base_ms", base_ms, 1, WIDE.max_delay_ms)
     checks.integer("cap_ms", cap_ms, base_ms, WIDE.max_delay_ms)
     checks.integer("poll_ms", poll_ms, 1, WIDE.max_delay_ms)
+    if give_up_after is not None:
+        checks.integer("give_up_after", give_up_after, 1, CEILING)
     if queue is None:
         jobs.create_queue(con)
     clock = SteadyClock() if clock is None else clock
 
-    if give_up_after is not None:
-        checks.integer("give_up_after", give_up_after, 1, CEILING)
     def once(sending: Send, settling: Settling) -> Settled | None:
         return jobs.run_once(
             queue or con,
@@ -165,13 +165,13 @@ class _Run:
         send: SendRecord,
         on_result: Callable[[Delivered], object],
         stop: Stopping,
+        breaker: Breaker,
     ) -> None:
         self._feeder = feeder
         self._once = once
         # Jobs that end without a send say nothing of the receiver.
         self._send = breaker.listening(send)
         self._breaker = breaker
-        breaker: Breaker,
         self._on_result = on_result
         self._stop = stop
         self.tally: Counter[str] = Counter()
@@ -217,11 +217,11 @@ class _Run:
             self._on_result(result)
             if result.status == "done":
                 self._feeder.reconcile(result.id)
+            self._breaker.check()
         return True
 
     def _attempt(self) -> Delivered | None:
         attempt = _Attempt(self._feeder, self._send)
-            self._breaker.check()
         try:
             settled = self._once(attempt, self._feeder.settle_job)
         except Exception as error:
