@@ -19,6 +19,7 @@ well  sqlite      {sqlite3.sqlite_version}
 well  journal     delete: one file, readable by any SQLite
 well  integrity   every page can be read
 well  tree        no job is hidden from a claim
+well  tally       stats count every job once
 well  rights      600: its user's alone
 well  filesystem  ext4
 well  clock       not behind the newest redrive
@@ -65,8 +66,8 @@ def test_doctor_prints_json_lines(con: sqlite3.Connection, queue_path: Path) -> 
     ran = lease("doctor", queue_path, "--json")
 
     assert (ran.code, ran.err) == (1, "")
-    assert len(ran.json_lines) == 10
-    assert ran.json_lines[4] == {
+    assert len(ran.json_lines) == 11
+    assert ran.json_lines[5] == {
         "subject": "rights",
         "is_well": True,
         "detail": "600: its user's alone",

@@ -299,12 +299,12 @@ class History:
     def _scatter(self) -> tuple[str, list[Any]]:
         first = self.chance.choice(FAR)
         values = [first + 150 * number for number in range(self.chance.choice([1, 1, 18]))]
-        return (
+        sql = (
             "INSERT OR IGNORE INTO jobs (seq, id, status, attempts, available_at, deadline, qty,"
             " max_attempts, token) SELECT value, 'far-' || value, 'done', 1, 0, 0, 1, 3, 5"
-            " FROM json_each(?)",
-            [str(values)],
+            " FROM json_each(?)"
         )
+        return sql, [str(values)]
 
     def _edit(self) -> tuple[str, list[Any]]:
         columns = dict(self._column() for _ in range(self.chance.choice([1, 1, 2, 3])))
