@@ -88,6 +88,9 @@ def deliver(
     queue is the outbox's own: a job without a record is quarantined. Several deliveries may run
     at once, each under an owner of its own.
 
+    A job that somebody's own SQL has made so that no result of it could be recorded holds up no
+    other: it is not sent, is told to `on_result` each time, and runs out of attempts.
+
     Args:
         con: a connection with no transaction open, on the database that holds the outbox.
         send: delivers a record, its own copy, outside every transaction. Returning exactly
@@ -246,6 +249,7 @@ class _Attempt:
         """Send, and remember what that raised."""
         self.record_id = event["id"]
         try:
+            self._feeder.require_settleable(event)
             record = self._feeder.to_send(event["id"])
             return True if record is None else self._send(record)
         except Exception as error:

@@ -4,9 +4,10 @@ import logging
 import sqlite3
 from collections.abc import Iterator
 
-from lease import jobs
+from lease import checks, jobs
 from lease.db.transaction import write_transaction
 from lease.errors import Permanent
+from lease.limits import CEILING, WIDE
 from lease.model import Clock, Event
 from lease.outbox._find import find, recorded_at
 from lease.outbox._job import Job, event_of, job_of
@@ -94,6 +95,18 @@ class Feeder:
         found = find(self._con, event["id"])
         if status == "done" and found is not None:
             settle(self._con, found[0], iso("clock()", self._clock()))
+
+    def require_settleable(self, event: Event) -> None:
+        """Refuse a claimed job of which no result could be recorded, before it is sent.
+
+        Raises:
+            ValueError: somebody's own SQL has made it so.
+        """
+        checks.event(event)
+        job = job_of(self._queue, event["id"])
+        if job is not None:
+            checks.integer("token", job.token, 1, CEILING)
+            checks.integer("attempt", job.attempts, 1, WIDE.max_attempts)
 
     def to_send(self, record_id: str) -> Record | None:
         """Return the record behind a job, or None if it took effect already.

@@ -20,12 +20,16 @@ class Job(NamedTuple):
         status: the job's state.
         reason: why it is dead or came back, or None.
         since_ms: when a job that is done became so, milliseconds.
+        token: the number of its claims.
+        attempts: how many of them since it was enqueued or redriven.
     """
 
     is_ours: bool
     status: str
     reason: str | None
     since_ms: int
+    token: int
+    attempts: int
 
 
 def event_of(record: Record) -> Event:
@@ -38,5 +42,5 @@ def job_of(queue: sqlite3.Connection, record_id: str) -> Job | None:
     found = OUTBOX_JOB.optional(queue, id=record_id)
     if found is None:
         return None
-    qty, status, reason, since_ms = found
-    return Job(qty == _QTY, status, reason, since_ms)
+    qty, *rest = found
+    return Job(qty == _QTY, *rest)

@@ -2,7 +2,7 @@
 --
 -- Parameters
 --   :id  text  identifier of the record, and of its job
--- Result     optional; qty, status, reason, available_at
+-- Result     optional; qty, status, reason, available_at, token, attempts
 -- Called by  lease.outbox._job.job_of
 -- Plan       sqlite_autoindex_jobs_1
 --
@@ -12,6 +12,8 @@ SELECT
     qty,
     status,
     reason,
-    available_at
+    available_at,
+    token,
+    attempts
 FROM jobs
 WHERE id = :id;
