@@ -101,7 +101,8 @@ def claim(
 
     Returns:
         The ticket: `id`, `qty`, `owner`, `token`, `attempt`, `lease_until`. None if no job is
-        claimable; the quarantine is committed all the same.
+        claimable; the quarantine is committed all the same. A job that `lease.jobs` took in with
+        a budget above 16 may have an `attempt` above 16, which only `lease.jobs.finish` settles.
 
     Raises:
         ValueError: an argument is not of its exact type or out of range; nothing was changed.
@@ -123,7 +124,7 @@ def finish(
 
     Args:
         con: a connection with no transaction open; it stays open.
-        ticket: what `claim` returned, unchanged; never changed here.
+        ticket: what `claim` returned, unchanged; never changed here. Its `attempt` is 1-16.
         outcome: `ok`, `retry` or `permanent`.
         now_ms: the present, 0-(10**15 - 60000) ms.
         delay_ms: wait before the next attempt, 0-60000 ms; used by `retry` alone.

@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,24 @@ def test_general_verb_takes_the_contracts_arguments(name: str) -> None:
     assert (added.get("limits") is WIDE) == (name != "open_queue")
     if name.startswith("run_"):
         assert (added["base_ms"], added["cap_ms"]) == (100, 1000)
+
+
+@pytest.mark.parametrize("attempts", [15, 16])
+def test_a_wide_job_is_finished_up_to_attempt_16(tmp_path: Path, attempts: int) -> None:
+    """A claim hides no job that was taken in with more attempts; beyond, `jobs.finish` settles."""
+    with closing(worker.open_queue(tmp_path / "q.db")) as con:
+        jobs.enqueue(con, {"id": "a", "qty": 1}, 0, 1000, 17)
+        for now_ms in range(attempts):
+            worker.claim(con, "w", now_ms, 1)
+        ticket = worker.claim(con, "w", attempts, 100)
+
+        assert ticket["attempt"] == attempts + 1
+        if attempts + 1 > CONTRACT.max_attempts:
+            with pytest.raises(ValueError, match="ticket attempt must be an int from 1 to 16"):
+                worker.finish(con, ticket, "ok", attempts)
+            assert jobs.finish(con, ticket, "ok", attempts) == "done"
+        else:
+            assert worker.finish(con, ticket, "ok", attempts) == "done"
 
 
 def test_worker_loads_from_its_file_under_another_name() -> None:
