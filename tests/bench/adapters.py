@@ -18,6 +18,7 @@ from tests.bench.durability import (
     DELETE_OFF,
     WAL_FULL,
     Setting,
+    no_longer_watch,
     read_back,
     setting_of,
     watch,
@@ -62,6 +63,7 @@ class Peer(ABC):
         self.asked = setting
         watch(folder, setting)
         self._open(folder)
+        no_longer_watch(folder)
 
     @abstractmethod
     def _open(self, folder: Path) -> None:

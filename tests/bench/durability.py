@@ -41,18 +41,22 @@ class _Watched(sqlite3.Connection):
 
     folder = ""
 
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        """Run a statement, but not one that would undo the setting that was asked for."""
-        if _asked[self.folder] and _OWN_CHOICE.match(sql):
-            return super().execute("PRAGMA user_version")
-        return super().execute(sql, *parameters)
-
     def close(self) -> None:
         """Close it, noting its setting: some peers have a connection for each transaction."""
         if self.folder not in _found and self.total_changes:
             _found[self.folder] = setting_of(self)
         _open.discard(self)
         super().close()
+
+
+class _Opening(_Watched):
+    """One whose owner may still make its own choice of a setting."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        """Run a statement, but not one that would undo the setting that was asked for."""
+        if _asked[self.folder] and _OWN_CHOICE.match(sql):
+            return super().execute("PRAGMA user_version")
+        return super().execute(sql, *parameters)
 
 
 def watch(folder: Path, setting: Setting | None) -> None:
@@ -64,6 +68,13 @@ def watch(folder: Path, setting: Setting | None) -> None:
     """
     _asked[str(folder)] = setting
     sqlite3.connect = _watched  # type: ignore[assignment]  # one signature of several
+
+
+def no_longer_watch(folder: Path) -> None:
+    """Look at no further statement of a folder's connections: to look at each costs time."""
+    for con in _open:
+        if con.folder == str(folder):
+            con.__class__ = _Watched
 
 
 def read_back(folder: Path) -> Setting:
@@ -85,7 +96,7 @@ def _watched(database: Any, *arguments: Any, **options: Any) -> sqlite3.Connecti
     folder = next((each for each in _asked if str(database).startswith(f"{each}/")), None)
     if folder is None:
         return _connect(database, *arguments, **options)
-    con = _connect(database, *arguments, factory=_Watched, **options)
+    con = _connect(database, *arguments, factory=_Opening, **options)
     con.folder = folder
     _open.add(con)
     if setting := _asked[folder]:

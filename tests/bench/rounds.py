@@ -5,7 +5,8 @@ inside one round; hence samples are kept a round each, and ratios are taken roun
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from random import Random
 from statistics import median
 from time import perf_counter
 
@@ -23,6 +24,10 @@ class Samples:
         """Return whether anything was measured under a name."""
         return name in self._taken
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names under which something was measured."""
+        return iter(self._taken)
+
     def of(self, name: str, scale: float = 1.0) -> list[float]:
         """Return a name's values, each multiplied."""
         return [value * scale for value in self._taken[name]]
@@ -33,7 +38,9 @@ class Samples:
         return [scale * value / other for value, other in pairs]
 
 
-def interleaved(cases: Iterable[Case], rounds: int, turns: int = 1, chunk: int = 1) -> Samples:
+def interleaved(
+    cases: Iterable[Case], rounds: int, turns: int = 1, chunk: int = 1, *, mixed: bool = False
+) -> Samples:
     """Measure cases side by side.
 
     Args:
@@ -42,12 +49,17 @@ def interleaved(cases: Iterable[Case], rounds: int, turns: int = 1, chunk: int =
         turns: how often a round goes through all cases.
         chunk: how often a case is called in a row, which keeps the processor's caches warm where
             microseconds count.
+        mixed: whether every turn has an order of its own, where it matters in whose wake a case
+            comes.
     """
     cases = list(cases)
+    order = Random(len(cases))
     taken: dict[str, list[float]] = defaultdict(list)
     for _ in range(rounds):
         found: dict[str, list[float]] = defaultdict(list)
         for _ in range(turns):
+            if mixed:
+                order.shuffle(cases)
             for case in cases:
                 for _ in range(chunk):
                     for name, value in case().items():
@@ -55,6 +67,15 @@ def interleaved(cases: Iterable[Case], rounds: int, turns: int = 1, chunk: int =
         for name, values in found.items():
             taken[name].append(median(values))
     return Samples(dict(taken))
+
+
+def joined(parts: Iterable[Samples]) -> Samples:
+    """Return the rounds of several measurements of the same names as those of one."""
+    taken: dict[str, list[float]] = defaultdict(list)
+    for part in parts:
+        for name in part:
+            taken[name] += part.of(name)
+    return Samples(taken)
 
 
 def timed(step: Callable[[], object]) -> float:

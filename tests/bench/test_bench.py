@@ -164,6 +164,18 @@ def test_interleaves_in_chunks():
     assert order == list("aabbaabb")
 
 
+def test_interleaves_in_mixed_order():
+    """Each turn goes through all cases once, and no case always comes in the wake of another."""
+    order: list[str] = []
+    cases = [lambda name=name: order.append(name) or {} for name in "abc"]
+
+    interleaved(cases, rounds=5, turns=4, mixed=True)
+
+    turns = ["".join(order[at : at + 3]) for at in range(0, len(order), 3)]
+    assert all(sorted(turn) == list("abc") for turn in turns)
+    assert len(set(turns)) > 1
+
+
 @pytest.mark.parametrize(
     ("target", "measured", "held"),
     [
