@@ -83,6 +83,8 @@ class _Cursor:
 class _Connection:
     """What the verbs ask of a connection, on APSW's."""
 
+    text_factory = str
+
     def __init__(self, con: apsw.Connection) -> None:
         self._con = con
 
