@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ from lease.cli import enqueue as _enqueue_command  # noqa: F401  (so that a chil
 from lease.cli import work as _work_command  # noqa: F401  (likewise)
 from lease.cli._root import run
 from lease.clock import wall_ms
+from lease.db.locked import is_locked
 from lease.delivery import HttpSender
 from lease.dispatcher import Dispatcher
 from lease.errors import Conflict
@@ -112,7 +114,9 @@ def command(*arguments: str) -> None:
 def work_by_command(path: str, url: str) -> None:
     """Deliver as the command does."""
     times = ["--lease", f"{_LEASE_MS}ms", "--timeout", "300ms", "--backoff", "20ms"]
-    command("work", path, "--to", url, *times, "--backoff-cap", "100ms", "--poll", "50ms")
+    times += ["--backoff-cap", "100ms", "--poll", "50ms"]
+    # A bulk redrive brings back any number of jobs at odds, and the address is right all the same.
+    command("work", path, "--to", url, *times, "--give-up-after", "0")
 
 
 def receive(inbox: str, port: int, told: str) -> None:
@@ -136,7 +140,7 @@ def enqueue(path: str, accepted: str, name: str, seed: int) -> None:
     """Take in jobs of every kind, and note each once it is accepted."""
     chance = random.Random(seed)
     log = os.open(accepted, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with closing(jobs.open_queue(path, create=False)) as con:
+    with closing(opened(path)) as con:
         for number in range(16):
             kind, ttl_ms, max_attempts = chance.choice(KINDS)
             event = Event(id=f"{kind}-{name}-{number}", qty=chance.randint(1, 999))
@@ -157,7 +161,7 @@ def enqueue_file(path: str, source: str) -> None:
 def redrive(path: str, seed: int) -> None:
     """Release dead jobs one by one."""
     chance = random.Random(seed)
-    with closing(jobs.open_queue(path, create=False)) as con:
+    with closing(opened(path)) as con:
         while dead := patiently(lambda: jobs.list_jobs(con, "dead")):
             job = chance.choice(dead)
             with suppress(ValueError):
@@ -170,6 +174,53 @@ def redrive(path: str, seed: int) -> None:
             time.sleep(0.05)
 
 
+def redrive_in_bulk(path: str, notes: str, name: str, seed: int) -> None:
+    """Release dead jobs by one walk after the other."""
+    chance = random.Random(seed)
+    say = noting(notes)
+    with closing(opened(path)) as con:
+        for number in count():
+            if not patiently(lambda: jobs.stats(con)["dead"]):
+                return
+            reason, max_ids = chance.choice(_REASONS), chance.choice(_BATCHES)
+            walk_and_release(con, f"bulk-{name}-{number}", reason, max_ids, say)
+            time.sleep(0.02)
+
+
+def walk_and_release(
+    con: sqlite3.Connection,
+    name: str,
+    reason: jobs.Reason | None,
+    max_ids: int,
+    say: Callable[[object], None],
+) -> None:
+    """Release what is dead, batch by batch; say of each what it is, and then what became of it."""
+    walk = patiently(lambda: jobs.dead_ids(con, reason, max_ids=max_ids))
+    for number in count():
+        before = patiently(lambda: jobs.stats(con)["redrives"])
+        # A walk that meets a lock ends early: its next batch is none.
+        ids = patiently(lambda: next(walk, None))
+        if ids is None:
+            return
+        note = f"{name}-{number}"
+        say({"walk": name, "note": note, "before": before, "ids": ids})
+        releases = patiently(
+            lambda i=ids, n=note: jobs.redrive_many(
+                con, i, wall_ms() - AGE_MS, AGE_MS + 3_600_000, n
+            )
+        )
+        say(releases)
+
+
+def watch(path: str, notes: str) -> None:
+    """Look at the queue's stats all the while, and note every look."""
+    say = noting(notes)
+    with closing(opened(path)) as con:
+        while True:
+            say(patiently(lambda: jobs.stats(con)))
+            time.sleep(0.01)
+
+
 #: Kind, time to live, attempts. What is neither hurried nor scarce nor at odds must get done.
 KINDS = (
     *[("plain", 3_600_000, 1000)] * 6,
@@ -179,14 +230,40 @@ KINDS = (
 )
 
 
+#: What a bulk redrive asks for, and in batches of what size.
+_REASONS = (None, "deadline", "exhausted", "permanent")
+_BATCHES = (1, 3, 10, 1000)
+
+
+def opened(path: str) -> sqlite3.Connection:
+    """Open the queue as it is, whichever journal it has."""
+    return patiently(lambda: jobs.open_queue(path, create=False, journal_mode=None))
+
+
 def patiently(step: Callable[[], Any]) -> Any:
     """Take a step until the file is not locked."""
     while True:
         try:
             return step()
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY":
+            if not is_locked(error):
                 raise
+
+
+def noting(path: str) -> Callable[[object], None]:
+    """Return what writes a line into a file of the child's own, for the judges."""
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def say(said: object) -> None:
+        os.write(log, f"{json.dumps(said)}\n".encode())
+
+    return say
+
+
+def noted(path: Path) -> list[Any]:
+    """Return what a child noted, without the line that it was killed in the midst of."""
+    whole, _, _ = path.read_text().rpartition("\n")
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 ROLES: dict[str, Callable[..., None]] = {
@@ -196,6 +273,8 @@ ROLES: dict[str, Callable[..., None]] = {
     "enqueue": enqueue,
     "enqueue_file": enqueue_file,
     "redrive": redrive,
+    "redrive_in_bulk": redrive_in_bulk,
+    "watch": watch,
 }
 
 #: What may befall a child, and the limit that brings it about.

@@ -1,7 +1,7 @@
 """An ordeal: workers, receivers and operators that are killed, stopped, starved and misled.
 
-Every choice comes from one seed. What is right is read from the two databases alone, once all
-that was left has been delivered.
+Every choice comes from one seed. What is right is read from the two databases, and from what
+children noted, once all that was left has been delivered.
 """
 
 import json
@@ -16,10 +16,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lease import jobs
-from lease.clock import wall_ms
+from lease.db.durability import JournalMode
 from lease.inbox import open_inbox
 from tests.support.queue import faults_beside
-from tests.support.torture import AFFLICTED, SKEW_MS, Nursery
+from tests.support.torture import AFFLICTED, SKEW_MS, Nursery, noted, opened
+from tests.torture.judges import (
+    Audit,
+    batches_of,
+    counted,
+    wrong_with_audits,
+    wrong_with_batches,
+    wrong_with_file,
+    wrong_with_job,
+    wrong_with_looks,
+)
 
 _WORKERS = 4
 _FILE_LINES = 12
@@ -34,6 +44,8 @@ _EVENTS = {
     "kill enqueuer": 5,
     "kill file": 2,
     "kill operator": 2,
+    "kill bulk operator": 2,
+    "kill monitor": 1,
 }
 
 
@@ -49,14 +61,20 @@ class Findings(NamedTuple):
     requests: int
     claims: int
     redrives: int
+    in_bulk: int
+    looks: int
+    died_of: set[str]
     faults: list[str]
 
 
 class Ordeal:
     """One ordeal in a folder of its own."""
 
-    def __init__(self, folder: Path, seed: int, kills: int, most_s: float) -> None:
+    def __init__(
+        self, folder: Path, seed: int, mode: JournalMode, kills: int, most_s: float
+    ) -> None:
         self._queue = str(folder / "queue.db")
+        self._mode = mode
         self._inbox = str(folder / "inbox.db")
         self._accepted = folder / "accepted"
         self._url = folder / "url"
@@ -70,6 +88,8 @@ class Ordeal:
         self._stopped: list[tuple[float, int]] = []
         self._receiver = 0
         self._receiver_ends = 0.0
+        self._monitor = 0
+        self._notes: dict[str, list[Path]] = {"redrive_in_bulk": [], "watch": []}
         self._files: list[list[str]] = []
         self._faults: list[str] = []
 
@@ -78,13 +98,15 @@ class Ordeal:
         self._prepare()
         with Nursery(self._folder) as self._nursery:
             self._start_receiver()
+            self._monitor = self._start_noting("watch")
             while self._kills < self._wanted and time.monotonic() < self._end_s:
                 self._tick()
             self._recover()
+            self._kill(self._monitor, afflicted=False)
         return self._judge()
 
     def _prepare(self) -> None:
-        jobs.open_queue(self._queue).close()
+        jobs.open_queue(self._queue, journal_mode=self._mode).close()
         with closing(open_inbox(self._inbox)) as con:
             con.execute("CREATE TABLE ledger (id TEXT NOT NULL, qty INTEGER NOT NULL)")
 
@@ -99,7 +121,9 @@ class Ordeal:
             self._kill(pid, afflicted=afflicted)
         self._keep_alive()
         event = self._chance.choices(list(_EVENTS), list(_EVENTS.values()))[0]
-        self._do(event, now_s)
+        # In the last quarter nobody revives the dead, so that the judges meet some of every kind.
+        if not event.endswith("operator") or self._kills < self._wanted * 3 / 4:
+            self._do(event, now_s)
 
     def _do(self, event: str, now_s: float) -> None:
         chance = self._chance
@@ -121,6 +145,9 @@ class Ordeal:
         elif event == "starve worker":
             self._end_worker(chance.choice(list(self._workers)))
             self._start_worker(self._affliction())
+        elif event == "kill monitor":
+            self._kill(self._monitor, afflicted=False)
+            self._monitor = self._start_noting("watch")
         else:
             self._start_other(event, now_s)
 
@@ -146,11 +173,22 @@ class Ordeal:
             source.write_text("".join(json.dumps({"id": n, "qty": 7}) + "\n" for n in names))
             self._files.append(names)
             pid = self._nursery.start("enqueue_file", path=self._queue, source=str(source))
+        elif event == "kill bulk operator":
+            pid = self._start_noting(
+                "redrive_in_bulk", name=str(self._made), seed=self._chance.getrandbits(32)
+            )
         else:
             pid = self._nursery.start(
                 "redrive", path=self._queue, seed=self._chance.getrandbits(32)
             )
         self._others.append((pid, now_s + self._chance.uniform(0.01, 0.4), False))
+
+    def _start_noting(self, role: str, **options: object) -> int:
+        """Start a child that notes what it does, in a file of its own."""
+        notes = self._folder / f"{role}-{len(self._notes[role])}"
+        notes.touch()
+        self._notes[role].append(notes)
+        return self._nursery.start(role, path=self._queue, notes=str(notes), **options)
 
     def _keep_alive(self) -> None:
         """Start again what has ended by itself, which only an afflicted child may."""
@@ -169,6 +207,10 @@ class Ordeal:
             self._kill(self._receiver, afflicted=True)
         if code is not None or starved:
             self._start_receiver()
+        code = self._nursery.ended(self._monitor)
+        if code is not None:
+            self._blame(self._monitor, code, afflicted=False)
+            self._monitor = self._start_noting("watch")
 
     def _start_worker(self, affliction: tuple[str, int] | None = None) -> None:
         url = self._url.read_text()
@@ -254,37 +296,50 @@ class Ordeal:
         self._faults += [f"the heir {pid} never came to an end" for pid in self._workers]
 
     def _judge(self) -> Findings:
-        """Hold the databases against what was promised."""
+        """Hold the databases and the notes against what was promised."""
         with closing(sqlite3.connect(self._queue)) as con:
+            self._faults += wrong_with_file(con, self._mode)
             con.row_factory = sqlite3.Row
             found = [dict(row) for row in con.execute("SELECT * FROM jobs ORDER BY seq")]
-            redriven = con.execute("SELECT id, token FROM redrives ORDER BY seq").fetchall()
-            whole = [str(row[0]) for row in con.execute("PRAGMA integrity_check")]
-        with closing(jobs.open_queue(self._queue, create=False)) as con:
+            con.row_factory = None
+            rows = con.execute("SELECT seq, id, token, note FROM redrives ORDER BY seq")
+            audits = [Audit(*row) for row in rows]
+        with closing(opened(self._queue)) as con:
             self._faults += faults_beside(con)
-            claims = jobs.stats(con)["claims"]
+            stats = jobs.stats(con)
         with closing(sqlite3.connect(self._inbox)) as con:
-            whole += [str(row[0]) for row in con.execute("PRAGMA integrity_check")]
+            self._faults += wrong_with_file(con, "delete")
             ledger = con.execute("SELECT id, qty FROM ledger").fetchall()
             requests = con.execute("SELECT total(requests) FROM inbox").fetchone()[0]
-        self._faults += [line for line in whole if line != "ok"]
         effects = Counter(ledger)
         for job in found:
-            self._faults += _wrong_with(job, effects)
+            self._faults += wrong_with_job(job, effects)
         self._faults += [f"{made} effects of {key}" for key, made in effects.items() if made != 1]
         self._judge_intake({job["id"] for job in found})
-        self._judge_redrives(redriven, {job["id"]: job["token"] for job in found})
-        dead = Counter(str(job["reason"]) for job in found if job["status"] == "dead")
+        self._faults += wrong_with_audits(audits, found)
+        batches = [
+            batch for notes in self._notes["redrive_in_bulk"] for batch in batches_of(noted(notes))
+        ]
+        self._faults += wrong_with_batches(batches, audits, found)
+        looks = [look for notes in self._notes["watch"] for look in noted(notes)]
+        self._faults += wrong_with_looks([*looks, stats])
+        if stats != (rows_say := counted(found, audits)):
+            self._faults.append(f"stats tell {stats}, and the rows {rows_say}")
         return Findings(
             kills=self._kills,
             stops=self._stops,
             jobs=len(found),
             done=sum(job["status"] == "done" for job in found),
-            dead=dict(dead),
+            dead=dict(Counter(str(job["reason"]) for job in found if job["status"] == "dead")),
             effects=len(ledger),
             requests=int(requests),
-            claims=claims,
-            redrives=len(redriven),
+            claims=stats["claims"],
+            redrives=len(audits),
+            in_bulk=sum(audit.note.startswith("bulk-") for audit in audits),
+            looks=len(looks),
+            died_of={
+                reason for look in looks for reason, dead in look["dead_reasons"].items() if dead
+            },
             # Many children may fail alike: each fault once, and no more than can be read.
             faults=list(dict.fromkeys(self._faults))[:10],
         )
@@ -298,43 +353,6 @@ class Ordeal:
             taken = recorded.intersection(names)
             if taken and len(taken) < len(names):
                 self._faults.append(f"{len(taken)} of the {len(names)} lines of a file")
-
-    def _judge_redrives(self, redriven: list[Any], tokens: dict[str, int]) -> None:
-        last: dict[str, int] = {}
-        for job_id, token in redriven:
-            if not last.get(job_id, -1) < token <= tokens[job_id]:
-                self._faults.append(f"{job_id} was redriven at token {token}, twice or too early")
-            last[job_id] = token
-
-
-def _wrong_with(job: dict[str, Any], effects: Counter[tuple[str, int]]) -> list[str]:
-    """Hold one job against the promise: done with its effect, or dead for a reason that is true."""
-    kind = job["id"].partition("-")[0]
-    faults = []
-    if job["status"] == "done":
-        if effects[job["id"], job["qty"]] != 1:
-            faults.append("done without its effect")
-        if kind == "odd":
-            faults.append("done, although it is at odds")
-        if job["reason"] is not None:
-            faults.append("done with a reason")
-    elif job["status"] == "dead":
-        true = {
-            "deadline": job["deadline"] <= wall_ms() + SKEW_MS + 1000,
-            "exhausted": job["attempts"] >= job["max_attempts"],
-            "permanent": kind == "odd",
-        }
-        if not true.get(job["reason"]):
-            faults.append("dead for a reason that is none")
-        if kind in ("plain", "file"):
-            faults.append("dead, although it had time and attempts")
-    else:
-        faults.append("left behind")
-    if job["owner"] is not None or job["lease_until"] is not None:
-        faults.append("still somebody's")
-    if not 0 <= job["attempts"] <= min(job["max_attempts"], job["token"]):
-        faults.append("with impossible counts")
-    return [f"{fault}: {job}" for fault in faults]
 
 
 def new_seed() -> int:

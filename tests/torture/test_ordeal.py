@@ -1,17 +1,21 @@
 """Killed, stopped, starved and misled, for a while and for long: nothing lost, nothing doubled."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from lease.db.durability import JournalMode
 from tests.torture.ordeal import Findings, Ordeal, new_seed
 
+each_journal = pytest.mark.parametrize("mode", get_args(JournalMode))
 
-def endure(folder: Path, kills: int, most_s: float) -> Findings:
+
+def endure(folder: Path, mode: JournalMode, kills: int, most_s: float) -> Findings:
     """Go through an ordeal; print its seed, and what it came to."""
     seed = new_seed()
     print(f"LEASE_SEED={seed}")  # noqa: T201  (pytest shows it where the test fails)
-    found = Ordeal(folder, seed, kills, most_s).run()
+    found = Ordeal(folder, seed, mode, kills, most_s).run()
     print(found)  # noqa: T201  (likewise)
     return found
 
@@ -23,21 +27,25 @@ def hold(found: Findings) -> None:
     assert found.done > 0
     assert found.stops > 0
     assert found.claims > found.done
+    assert found.looks > 0
 
 
-def test_nothing_is_lost_or_doubled_for_a_while(tmp_path: Path) -> None:
+@each_journal
+def test_nothing_is_lost_or_doubled_for_a_while(tmp_path: Path, mode: JournalMode) -> None:
     """Every accepted job is done with one effect, or dead for a true reason."""
-    found = endure(tmp_path, 100, 8)
+    found = endure(tmp_path, mode, 50, 4)
 
     hold(found)
     assert found.kills > 0
 
 
 @pytest.mark.soak
-def test_nothing_is_lost_or_doubled_for_long(tmp_path: Path) -> None:
-    """After a thousand kills every accepted job is done with one effect, or truly dead."""
-    found = endure(tmp_path, 1100, 130)
+@each_journal
+def test_nothing_is_lost_or_doubled_for_long(tmp_path: Path, mode: JournalMode) -> None:
+    """After half a thousand kills every accepted job is done with one effect, or truly dead."""
+    found = endure(tmp_path, mode, 550, 65)
 
     hold(found)
-    assert found.kills >= 1000
-    assert set(found.dead) >= {"deadline", "exhausted"}
+    assert found.kills >= 500
+    assert found.died_of == {"deadline", "exhausted", "permanent"}
+    assert 0 < found.in_bulk < found.redrives
