@@ -25,7 +25,6 @@ def hold(found: Findings) -> None:
     assert found.faults == []
     assert found.done + sum(found.dead.values()) == found.jobs
     assert found.done > 0
-    assert found.stops > 0
     assert found.claims > found.done
     assert found.looks > 0
 
@@ -47,5 +46,6 @@ def test_nothing_is_lost_or_doubled_for_long(tmp_path: Path, mode: JournalMode) 
 
     hold(found)
     assert found.kills >= 500
+    assert found.stops > 0
     assert found.died_of == {"deadline", "exhausted", "permanent"}
     assert 0 < found.in_bulk < found.redrives
