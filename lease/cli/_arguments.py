@@ -181,7 +181,7 @@ GIVE_UP = click.option(
     "--give-up-after",
     type=whole(0, CEILING),
     metavar="N",
-    default=20,
+    default=100,
     show_default=True,
     help="Stop once so many jobs were refused for good and none was accepted since the start, as "
     "from a wrong address; 0 for never.",

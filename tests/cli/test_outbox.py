@@ -109,7 +109,7 @@ def test_deliver_gives_up_on_a_receiver_that_refuses_everything(
     app: Path, tmp_path: Path, has_own_queue: bool
 ) -> None:
     """A wrong path costs so many records; the last line says why, and how to release them."""
-    recorded(app, *(f"o-{number}" for number in range(30)))
+    recorded(app, *(f"o-{number}" for number in range(110)))
     queue = tmp_path / "queue.db"
     jobs.open_queue(queue).close()
     more = ("--queue", queue) if has_own_queue else ()
@@ -117,18 +117,18 @@ def test_deliver_gives_up_on_a_receiver_that_refuses_everything(
         code, out, err = deliver(app, f"{url}typo", *more)
         *failures, last = err.splitlines()
 
-        assert (code, out, len(failures)) == (1, "", 20)
+        assert (code, out, len(failures)) == (1, "", 100)
         place = f"{app} --queue {queue}" if has_own_queue else app
         command = f"lease outbox redrive {place} --reason permanent --note WHY"
         assert last == (
-            "lease: the receiver refuses every job for good (20 so far); check --to, then release "
+            "lease: the receiver refuses every job for good (100 so far); check --to, then release "
             f"them with: {command}"
         )
 
         released = lease(*command.replace("WHY", "typo").split()[1:])
-        assert released.out == "20 to be sent again\n"
+        assert released.out == "100 to be sent again\n"
         sent = deliver(app, f"{url}events", *more)
-        assert sent == (0, "30 delivered, 0 pending\n", "")
+        assert sent == (0, "110 delivered, 0 pending\n", "")
 
 
 @pytest.mark.parametrize(("number", "dead"), [(2, 2), (0, 4), (5, 4)])

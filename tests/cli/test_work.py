@@ -119,24 +119,24 @@ def test_work_gives_up_on_a_receiver_that_refuses_everything(
     con: sqlite3.Connection, queue_path: Path, tmp_path: Path
 ) -> None:
     """A wrong path buries so many jobs; the last line says why, and how to release them."""
-    ids = [f"job-{number}" for number in range(30)]
+    ids = [f"job-{number}" for number in range(110)]
     fill(con, *ids)
     with receiving(tmp_path / "inbox.db") as url:
         code, out, err = lease("work", queue_path, "--to", f"{url}typo")
         *failures, last = err.splitlines()
 
         assert (code, out) == (1, "")
-        assert len(failures) == 20
+        assert len(failures) == 100
         assert all(line.endswith("dead, until it is redriven") for line in failures)
         command = f"lease redrive {queue_path} --reason permanent --note WHY"
         assert last == (
-            "lease: the receiver refuses every job for good (20 so far); check --to, then release "
+            "lease: the receiver refuses every job for good (100 so far); check --to, then release "
             f"them with: {command}"
         )
-        assert [each["status"] for each in all_jobs(con)] == ["dead"] * 20 + ["pending"] * 10
+        assert [each["status"] for each in all_jobs(con)] == ["dead"] * 100 + ["pending"] * 10
 
-        assert lease(*command.replace("WHY", "typo").split()[1:]).out == "20 pending again\n"
-        assert lease("work", queue_path, "--to", url, "--drain") == (0, "30 done\n", "")
+        assert lease(*command.replace("WHY", "typo").split()[1:]).out == "100 pending again\n"
+        assert lease("work", queue_path, "--to", url, "--drain") == (0, "110 done\n", "")
 
 
 @pytest.mark.parametrize(
