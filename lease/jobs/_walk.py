@@ -4,6 +4,7 @@ import sqlite3
 from typing import NamedTuple
 
 from lease.db.arrays import array
+from lease.db.migrations import is_about_sql
 from lease.db.statements import statement
 
 CLAIM_LOOK = statement("claim_look")
@@ -42,7 +43,7 @@ def search(con: sqlite3.Connection, now_ms: int, max_jobs: int) -> Due:
     try:
         is_overdue, seq = CLAIM_LOOK.one(con, now_ms=now_ms)
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
+        if not is_about_sql(error):
             raise
         return _search_bare(con, now_ms, max_jobs)
     buried = bool(is_overdue)
