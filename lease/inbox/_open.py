@@ -7,6 +7,7 @@ from lease.db.connection import StrPath, connect
 from lease.db.durability import make_durable
 from lease.db.migrations import migrate
 from lease.db.statements import statement
+from lease.errors import UnusableFile
 
 INBOX_PROBE = statement("inbox_probe")
 
@@ -42,6 +43,23 @@ def open_inbox(path: StrPath, *, create: bool = True) -> sqlite3.Connection:
         con.close()
         raise
     return con
+
+
+def require_writable(path: StrPath) -> None:
+    """Refuse an inbox that could only be read, of which no event could be accepted.
+
+    Args:
+        path: an existing file.
+
+    Raises:
+        UnusableFile: it may only be read, or no file be made beside it, as every change needs.
+    """
+    name = os.path.realpath(path)
+    # Not by a transaction: SQLite begins one for writing on a file that may only be read as well.
+    if not os.access(name, os.W_OK):
+        raise UnusableFile("it may only be read; check its rights")
+    if not os.access(os.path.dirname(name), os.W_OK):
+        raise UnusableFile("its folder may only be read, and every change makes a file beside it")
 
 
 def create_inbox(con: sqlite3.Connection) -> None:

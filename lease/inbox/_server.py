@@ -19,7 +19,7 @@ from lease.db.connection import StrPath
 from lease.inbox._accept import Effect
 from lease.inbox._accept_event import EventEffect
 from lease.inbox._app import BODY_S, MAX_BODY, MAX_EVENT_BODY, TURN_S, create_app
-from lease.inbox._open import open_inbox
+from lease.inbox._open import open_inbox, require_writable
 from lease.inbox._protocol import PatientProtocol
 from lease.model import Clock
 
@@ -106,6 +106,7 @@ def serve(
     with _stopped_by_signals(server), closing(_listen(host, port)) as listener:
         # What is wrong with the file is to come out of here as it is.
         open_inbox(path).close()
+        require_writable(path)
         server.run([listener])
     if server.failure is not None:
         raise server.failure

@@ -113,6 +113,21 @@ def test_command_writes_nothing_to_a_file_that_may_only_be_read(command: str):
         assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize(("of_file", "of_folder"), [(0o444, 0o777), (0o666, 0o555)])
+def test_receiver_does_not_start_where_it_could_accept_nothing(of_file: int, of_folder: int):
+    """Rather than answer every event that it has failed."""
+    with shared_folder() as folder:
+        (folder / "kept").mkdir()
+        path = folder / "kept" / "it.db"
+        open_inbox(path).close()
+        path.chmod(of_file)
+        path.parent.chmod(of_folder)
+        said = as_nobody(lambda: complaint(ran("receive", path)))
+        path.parent.chmod(0o755)
+        assert "it.db" in said
+        assert "may only be read" in said
+
+
 @pytest.mark.parametrize("command", ["stats", "jobs"])
 def test_command_reads_what_may_only_be_read(command: str):
     """To look at a queue needs no right to write to it."""

@@ -10,6 +10,7 @@ import pytest
 
 from lease import UnusableFile, jobs
 from lease.inbox import accept, create_inbox, open_inbox
+from lease.inbox._open import require_writable
 from tests.support.http import rows
 from tests.support.queue import content
 
@@ -167,3 +168,22 @@ def test_effects_allows_one_an_event(tmp_path: Path) -> None:
             con.execute("INSERT INTO effects VALUES (2, 'a', 1, 5)")
         with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
             con.execute("INSERT INTO effects VALUES (2, 'b', 1, 5)")
+
+
+@pytest.mark.parametrize(
+    ("closed", "says"), [("inbox.db", "^it may only be read"), ("", "^its folder may only be read")]
+)
+def test_require_writable_refuses_what_may_only_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str, says: str
+) -> None:
+    """A file, and a folder in which no journal can be made; a link to it is followed."""
+    path = tmp_path / "inbox.db"
+    open_inbox(path).close()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(path)
+    require_writable(path)
+
+    monkeypatch.setattr(os, "access", lambda name, _right: Path(name) != tmp_path / closed)
+    for name in (path, tmp_path / "elsewhere" / "link"):
+        with pytest.raises(UnusableFile, match=says):
+            require_writable(name)
