@@ -98,7 +98,7 @@ def _parse_csv(line: bytes) -> object:
     except csv.Error as error:
         raise _BadLineError(f"not CSV: {error}") from error
     if len(cells) != 2:  # noqa: PLR2004  (id and qty)
-        raise _BadLineError(f"must be id,qty and not {len(cells)} fields")
+        raise _BadLineError(f"must be id,qty and not {len(cells)} field{'s'[: len(cells) != 1]}")
     job_id, qty = (cell.strip() for cell in cells)
     return {"id": job_id, "qty": int(qty) if _DIGITS.fullmatch(qty) else qty}
 

@@ -151,7 +151,7 @@ def test_enqueue_takes_nothing_of_a_file_with_a_bad_line(
         1,
         "Nothing taken in: 3 refused\n",
         (
-            "<stdin>:2: must be id,qty and not 1 fields\n"
+            "<stdin>:2: must be id,qty and not 1 field\n"
             "<stdin>:5: qty must be a whole number from 1 to 1000, not 'x'\n"
             "<stdin>:4: job c is recorded with qty 3, not 4\n"
         ),
@@ -172,7 +172,7 @@ def test_enqueue_takes_the_good_lines_with_partial(
         1,
         "2 new, 0 known, 2 refused\n",
         (
-            f"{file}:2: must be id,qty and not 1 fields\n"
+            f"{file}:2: must be id,qty and not 1 field\n"
             f"{file}:4: job c is recorded with qty 3, not 4\n"
         ),
     )

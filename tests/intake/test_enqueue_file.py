@@ -93,7 +93,7 @@ def test_enqueue_file_takes_the_good_lines_if_told_to(con: sqlite3.Connection) -
 
     assert intake == Intake(2, 1, 2)
     assert problems == [
-        (2, "must be id,qty and not 1 fields"),
+        (2, "must be id,qty and not 1 field"),
         (3, "job held is recorded with qty 1, not 2"),
     ]
     assert ids(con) == ["held", "a", "d"]

@@ -77,7 +77,7 @@ def test_read_records_takes_only_the_first_line_for_a_header(before: bytes) -> N
         (b"a,1_0", "csv", "qty must be a whole number from 1 to 1000, not '1_0'"),
         (b"a," + b"9" * 4090, "csv", "qty must be a whole number from 1 to 1000, not "),
         (b"a,1,x", "csv", "must be id,qty and not 3 fields"),
-        (b"a", "csv", "must be id,qty and not 1 fields"),
+        (b"a", "csv", "must be id,qty and not 1 field"),
         (b'"a,1', "csv", "not CSV: unexpected end of data"),
     ],
 )
