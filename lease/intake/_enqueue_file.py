@@ -60,7 +60,7 @@ def enqueue_file(
 
     Args:
         con: a connection with no transaction open.
-        source: UTF-8 lines; read to its end, or to a line of over a mebibyte.
+        source: UTF-8 lines; read to its end, or to a line of over a gibibyte.
         file_format: `jsonl` for an object of `id` and `qty` a line, `csv` for `id,qty` with or
             without that header.
         now_ms: the present, milliseconds.

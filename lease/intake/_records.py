@@ -12,8 +12,8 @@ Format = Literal["jsonl", "csv"]
 # An event takes about a hundred bytes; what comes beyond this is skipped and never held.
 LONGEST_LINE = 4096
 
-# What has no line's end in so many bytes is no file of lines, such as a device or one long list.
-LONGEST_SKIP = 1 << 20
+# What has no line's end in so many bytes, about a second's reading, has none at all: a device.
+LONGEST_SKIP = 1 << 30
 
 _DIGITS = re.compile(r"[0-9]+")
 _HEADER = {"id": "id", "qty": "qty"}
@@ -51,7 +51,7 @@ def read_records(source: Lines, file_format: Format) -> Iterator[Record]:
 
     Args:
         source: UTF-8, with or without a byte order mark; read from where it stands, once, and
-            not beyond a line of over a mebibyte.
+            not beyond a line of over a gibibyte.
         file_format: `jsonl` for an object of `id` and `qty` a line, `csv` for `id,qty`.
     """
     parse = _parse_csv if file_format == "csv" else _parse_json

@@ -230,7 +230,7 @@ def test_enqueue_ends_at_a_line_without_an_end(con: sqlite3.Connection, queue_pa
     ran = lease("enqueue", queue_path, "--from", "/dev/zero", "--format", "csv")
 
     assert (ran.code, ran.out) == (1, "Nothing taken in: 1 refused\n")
-    assert ran.err == "/dev/zero:1: longer than 1048576 bytes; nothing from here on was read\n"
+    assert ran.err == "/dev/zero:1: longer than 1073741824 bytes; nothing from here on was read\n"
 
 
 def test_enqueue_tells_of_a_source_that_fails_on_the_way(

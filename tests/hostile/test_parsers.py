@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from lease import checks, jobs, wire
 from lease.cli._arguments import duration, whole
 from lease.db.statements import parse
-from lease.intake import LONGEST_LINE, enqueue_file, read_records
+from lease.intake import LONGEST_LINE, LONGEST_SKIP, enqueue_file, read_records
 from lease.limits import MAX_QTY
 from lease.outbox._hint import decode, encode
 from lease.outbox.accelerator import address
@@ -150,7 +150,7 @@ def test_intake_takes_all_or_nothing(con: sqlite3.Connection, partial: bool):
 
 
 class Endless(io.RawIOBase):
-    """Ten gigabytes without a line's end, made as they are read, and then a good line."""
+    """Gigabytes without a line's end, made as they are read, and then a good line."""
 
     left = 10 * 2**30
     end = b'\n{"id": "a", "qty": 1}\n'
@@ -168,14 +168,21 @@ class Endless(io.RawIOBase):
 CHUNK = b"x" * (LONGEST_LINE + 1)
 
 
-def test_intake_holds_no_more_than_a_line_of_ten_gigabytes():
-    """What is too long is passed over and never held; what comes after it is read."""
+@pytest.mark.parametrize(
+    ("size", "lines", "longest"), [(2**29, [1, 2], LONGEST_LINE), (10 * 2**30, [1], LONGEST_SKIP)]
+)
+def test_intake_holds_no_more_than_a_line_of_ten_gigabytes(
+    size: int, lines: list[int], longest: int
+):
+    """What is too long is passed over and never held, and what comes after it read, or given up."""
+    source = Endless()
+    source.left = size
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    records = list(read_records(Endless(), "jsonl"))  # type: ignore[arg-type]  # raw, but a file
+    records = list(read_records(source, "jsonl"))
     grown_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 
-    assert [each.line for each in records] == [1, 2]
-    assert records[0].problem == f"longer than {LONGEST_LINE} bytes"
+    assert [each.line for each in records] == lines
+    assert records[0].problem.startswith(f"longer than {longest} bytes")
     assert grown_kb < 10_000
 
 
