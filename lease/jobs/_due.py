@@ -20,7 +20,7 @@ def next_due(con: sqlite3.Connection) -> int | None:
 
     Returns:
         Milliseconds on the queue's time base, in the past where something is overdue, or None
-        if no job is pending or leased.
+        if no job is pending or leased, apart from those that never can be due.
 
     Hooks: none.
     """
@@ -30,4 +30,5 @@ def next_due(con: sqlite3.Connection) -> int | None:
         if not is_about_sql(error):
             raise
         (due_ms,) = DUE_BARE_NEXT.one(con)
-    return None if due_ms is None else int(due_ms)
+    # A text, which somebody's own SQL has put in place of an instant, never comes.
+    return int(due_ms) if type(due_ms) in (int, float) else None

@@ -42,6 +42,16 @@ def test_next_due_of_a_leased_job_is_its_lease_end(con: sqlite3.Connection) -> N
     assert jobs.next_due(con) == NOW + 9
 
 
+@pytest.mark.parametrize("instant", ["soon", b"x"])
+def test_next_due_passes_over_what_is_no_instant(con: sqlite3.Connection, instant: object) -> None:
+    """A lease that somebody's own SQL has given no end never ends, and hides no other job."""
+    put_leased(con, id="job-1", lease_until=instant)
+
+    assert jobs.next_due(con) is None
+    put_leased(con, id="job-2", lease_until=NOW + 4)
+    assert jobs.next_due(con) == NOW + 4
+
+
 def test_next_due_is_the_earliest_of_all(con: sqlite3.Connection) -> None:
     """The order of intake does not matter."""
     put_pending(con, id="job-1", available_at=NOW + 9)
