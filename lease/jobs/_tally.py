@@ -16,8 +16,9 @@ TALLY_FILL = statement("tally_fill")
 def tally_check(con: sqlite3.Connection) -> list[str]:
     """Report every total by which `stats` would miscount.
 
-    Only SQL that writes to the tally itself, or that drops one of its triggers, can bring a
-    fault about, or a trigger of somebody else's that changes the state of a job as it comes in.
+    Only SQL that writes to the tally itself or drops one of its triggers can bring a fault about,
+    or what others add to the table: a trigger that changes jobs as one comes in, a unique index
+    whose rows OR REPLACE deletes.
 
     Args:
         con: a connection to a queue; only read from.
@@ -31,8 +32,8 @@ def tally_check(con: sqlite3.Connection) -> list[str]:
     if faults:
         return faults
     return [
-        f"the total of jobs that are {f'{status} ({reason})' if reason else status} is "
-        f"{jobs:+d} off, that of their claims {claims:+d}; rebuild the tally"
+        f"the total of jobs that are {f'{status} ({reason})' if reason else status} is off by "
+        f"{jobs}, that of their claims by {claims}; rebuild the tally"
         for status, reason, jobs, claims in TALLY_CHECK.many(con)
     ]
 

@@ -17,6 +17,13 @@
 -- is counted and put back. So the jobs of a queue, which come, are claimed and are finished one
 -- block after the other, write two pages here once in 128 jobs.
 --
+-- A change that involves several blocks, such as that of a seq, touches each of them, busy or not:
+-- the block that was touched last is the last to be put back, so that none of them is put back
+-- before the change is made.
+--
+-- A token is the number of claims made of its job. One that nobody can have come to, beyond a
+-- million million or no integer at all, counts as none, so that no sum overflows.
+--
 -- `seq >> 7` is a job's block; `x << 7` and `x << 7 | 127` are the first and last seq of block x.
 -- OR REPLACE deletes the row that it meets without a DELETE that a trigger would see; so the
 -- blocks of such rows become busy beforehand.
@@ -44,7 +51,10 @@ SELECT
         WHEN status = 'dead' AND reason IN ('deadline', 'exhausted', 'permanent') THEN reason
         ELSE ''
     END AS reason,
-    token
+    CASE
+        WHEN typeof(token) = 'integer' AND token BETWEEN 0 AND 1000000000000 THEN token
+        ELSE 0
+    END AS claims
 FROM jobs;
 
 CREATE VIEW tally_changes AS
@@ -74,7 +84,7 @@ BEGIN
         counted_jobs.status,
         counted_jobs.reason,
         -count(*) AS jobs,
-        -cast(total(counted_jobs.token) AS INTEGER) AS claims
+        -sum(counted_jobs.claims) AS claims
     FROM counted_jobs
     WHERE counted_jobs.seq BETWEEN new.block << 7 AND new.block << 7 | 127
     GROUP BY counted_jobs.status, counted_jobs.reason;
@@ -92,7 +102,7 @@ BEGIN
         counted_jobs.status,
         counted_jobs.reason,
         count(*) AS jobs,
-        cast(total(counted_jobs.token) AS INTEGER) AS claims
+        sum(counted_jobs.claims) AS claims
     FROM counted_jobs
     WHERE counted_jobs.seq BETWEEN old.block << 7 AND old.block << 7 | 127
     GROUP BY counted_jobs.status, counted_jobs.reason;
@@ -104,15 +114,11 @@ FROM tally_busy;
 
 CREATE TRIGGER tally_touch_block
 INSTEAD OF INSERT ON tally_touched
-WHEN
-    NOT EXISTS (
-        SELECT 1
-        FROM tally_busy
-        WHERE tally_busy.block = new.block
-    )
 BEGIN
     INSERT INTO tally_busy (block, turn)
-    VALUES (new.block, (SELECT coalesce(max(tally_busy.turn), 0) + 1 FROM tally_busy));
+    VALUES (new.block, (SELECT coalesce(max(tally_busy.turn), 0) + 1 FROM tally_busy))
+    ON CONFLICT (block) DO UPDATE
+    SET turn = excluded.turn;
 END;
 
 CREATE TRIGGER tally_updated
@@ -175,13 +181,19 @@ BEGIN
         counted_jobs.status,
         counted_jobs.reason,
         1 AS jobs,
-        counted_jobs.token AS claims
+        counted_jobs.claims
     FROM counted_jobs
     WHERE counted_jobs.seq = new.seq;
 END;
 
 CREATE TRIGGER tally_deleted
 BEFORE DELETE ON jobs
+WHEN
+    NOT EXISTS (
+        SELECT 1
+        FROM tally_busy
+        WHERE tally_busy.block = old.seq >> 7
+    )
 BEGIN
     INSERT INTO tally_touched (block) VALUES (old.seq >> 7);
 END;
@@ -191,6 +203,6 @@ SELECT
     status,
     reason,
     count(*) AS jobs,
-    cast(total(token) AS INTEGER) AS claims
+    sum(claims) AS claims
 FROM counted_jobs
 GROUP BY status, reason;

@@ -9,6 +9,11 @@ SELECT
     status,
     reason,
     count(*) AS jobs,
-    sum(token) AS claims
+    sum(
+        CASE
+            WHEN typeof(token) = 'integer' AND token BETWEEN 0 AND 1000000000000 THEN token
+            ELSE 0
+        END
+    ) AS claims
 FROM jobs
 GROUP BY status, reason;

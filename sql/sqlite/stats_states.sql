@@ -25,7 +25,7 @@ FROM (
         counted_jobs.status,
         counted_jobs.reason,
         1 AS jobs,
-        counted_jobs.token AS claims
+        counted_jobs.claims
     FROM tally_busy
     CROSS JOIN counted_jobs
     WHERE counted_jobs.seq BETWEEN tally_busy.block << 7 AND tally_busy.block << 7 | 127

@@ -24,7 +24,7 @@ FROM (
         counted_jobs.status,
         counted_jobs.reason,
         -1 AS jobs,
-        -counted_jobs.token AS claims
+        -counted_jobs.claims AS claims
     FROM counted_jobs
     WHERE
         NOT EXISTS (

@@ -10,6 +10,6 @@ SELECT
     status,
     reason,
     count(*) AS jobs,
-    cast(total(token) AS INTEGER) AS claims
+    sum(claims) AS claims
 FROM counted_jobs
 GROUP BY status, reason;

@@ -6,6 +6,7 @@ Random histories in `test_tree.py` hold it against plain counting as well.
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,36 @@ def test_eight_blocks_are_busy_at_most(con: sqlite3.Connection):
     assert is_exact(con)
 
 
+# What a full set of busy blocks must survive: changes of jobs in the one that goes next.
+CROWDED = [
+    "UPDATE jobs SET seq = 1159 WHERE id = 'job-0'",
+    "INSERT OR REPLACE " + INSERT.format(seq=1157, id="job-0", status="pending", token=1),
+    "INSERT OR REPLACE " + INSERT.format(seq=1200, id="job-0", status="done", token=1),
+    "UPDATE OR REPLACE jobs SET id = 'job-0' WHERE id = 'job-9'",
+    "UPDATE OR REPLACE jobs SET id = 'job-0', status = 'dead' WHERE id = 'job-9'",
+    "UPDATE OR REPLACE jobs SET seq = 5, id = 'job-10' WHERE id = 'job-9'",
+    "UPDATE OR REPLACE jobs SET seq = 133, id = 'job-0' WHERE id = 'job-2'",
+    "DELETE FROM jobs WHERE id IN ('job-9', 'job-0')",
+]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("change", CROWDED)
+def test_change_of_several_blocks_keeps_them_all_busy(
+    con: sqlite3.Connection, change: str, first: int
+):
+    """A block that is about to be put back is not put back in the midst of its own change."""
+    for block in range(12):
+        job_id = f"job-{block}"
+        put_dead(con, id=job_id, seq=block * BLOCK + 5, status="done", reason=None, token=block + 1)
+    calm(con)
+    for block in range(first, first + BUSY):
+        con.execute("UPDATE jobs SET token = token + 1 WHERE id = ?", (f"job-{block}",))
+    con.execute(change)
+
+    assert is_exact(con)
+
+
 def test_one_statement_may_touch_many_blocks(con: sqlite3.Connection):
     """A statement that changes a job in each of forty blocks is counted as it goes."""
     fill(con, SHAPES["ready"], 40 * BLOCK)
@@ -150,13 +181,38 @@ def test_reasons_that_are_not_told_apart_share_a_total(con: sqlite3.Connection):
     ]
 
 
-def test_tokens_beyond_any_sum_stop_no_verb(con: sqlite3.Connection):
-    """Two tokens whose sum is past the largest integer make no trigger fail."""
-    for number in range(2):
-        put_pending(con, id=f"job-{number}", token=2**63 - 2)
-    calm(con)
+# The largest number of claims that is believed; a job that is claimed each millisecond has it
+# after thirty years.
+MOST_CLAIMS = 10**12
 
-    assert jobs.claim(con, "w", NOW)["token"] == 2**63 - 1
+
+@pytest.mark.parametrize(
+    ("token", "claims"),
+    [
+        (MOST_CLAIMS, MOST_CLAIMS),
+        (MOST_CLAIMS + 1, 0),
+        (2**63 - 1, 0),
+        (-1, 0),
+        (0.5, 0),
+        (float("inf"), 0),
+        (float("-inf"), 0),
+        ("many", 0),
+        (b"many", 0),
+    ],
+)
+def test_token_that_is_none_stops_no_verb(con: sqlite3.Connection, token: Any, claims: int):
+    """What somebody has written into a token makes no trigger fail, and no sum wrong."""
+    for seq in (1, 2, BLOCK, 40 * BLOCK):
+        put_dead(con, id=f"odd-{seq}", seq=seq, token=token, status="done", reason=None)
+    for _ in range(2):
+        calm(con)
+        assert jobs.stats(con)["claims"] == 4 * claims
+        assert jobs.tally_check(con) == []
+        con.execute("UPDATE jobs SET token = token WHERE seq < 3")
+    jobs.tally_rebuild(con)
+    assert jobs.stats(con)["claims"] == 4 * claims
+    con.executescript(migration("queue_0004_tally.rollback"))
+    assert jobs.stats(con)["claims"] == 4 * claims
 
 
 # What it costs.
@@ -246,17 +302,20 @@ def test_stats_that_are_interrupted(con: sqlite3.Connection):
 
 FAULTS = {
     "UPDATE tally_totals SET jobs = jobs + 2 WHERE status = 'pending'": (
-        "the total of jobs that are pending is +2 off, that of their claims +0; rebuild the tally"
+        "the total of jobs that are pending is off by 2, that of their claims by 0; "
+        "rebuild the tally"
     ),
     "UPDATE tally_totals SET claims = claims - 1 WHERE reason = 'permanent'": (
-        "the total of jobs that are dead (permanent) is +0 off, that of their claims -1; "
+        "the total of jobs that are dead (permanent) is off by 0, that of their claims by -1; "
         "rebuild the tally"
     ),
     "DELETE FROM tally_totals WHERE status = 'done'": (
-        "the total of jobs that are done is -1 off, that of their claims -11; rebuild the tally"
+        "the total of jobs that are done is off by -1, that of their claims by -11; "
+        "rebuild the tally"
     ),
     "INSERT INTO tally_totals VALUES ('done', 'x', 1, 0)": (
-        "the total of jobs that are done (x) is +1 off, that of their claims +0; rebuild the tally"
+        "the total of jobs that are done (x) is off by 1, that of their claims by 0; "
+        "rebuild the tally"
     ),
 }
 
