@@ -48,7 +48,7 @@ RUNS_SQL = {
     "lease.db.keepers",  # the same, to see what they make
 }
 
-TRANSACTION = {"BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"}
+TRANSACTION = {"BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", "SAVEPOINT unchanged"}
 
 SQL_TEXT = re.compile(
     r"""\s*(?:

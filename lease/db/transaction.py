@@ -13,7 +13,9 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
 
     A block that has changed no row is rolled back, which asks nothing of readers: even an empty
     COMMIT does. Rows alone count; whoever changes the schema writes a row as well, as every
-    migration does with its bookkeeping.
+    migration does with its bookkeeping. A write of the caller's own that is still in progress,
+    such as an UPDATE whose RETURNING is half read, is refused by either end: by COMMIT, and by
+    the SAVEPOINT before ROLLBACK, which would take it back and say nothing.
 
     Raises:
         sqlite3.ProgrammingError: the connection already has a transaction open; it is left alone.
@@ -47,6 +49,7 @@ class write_transaction:  # noqa: N801  (used as a function, like contextlib's o
             return
         try:
             if self._con.total_changes == self._changes:
+                self._con.execute("SAVEPOINT unchanged")
                 self._con.execute("ROLLBACK")
             else:
                 self._con.execute("COMMIT")

@@ -154,3 +154,18 @@ def test_finish_commits_what_a_callback_does_to_the_schema(
             "DROP TABLE mine": "mine" not in tables,
         }
     assert [each for each, was in done.items() if was] == [schema]
+
+
+@each_idle
+def test_unchanged_does_not_undo_a_write_in_progress_in_silence(
+    con: sqlite3.Connection, idle: Idle
+):
+    """A half-read RETURNING of the application's own is an open write: it is lost with an error."""
+    put_leased(con)
+    con.execute("CREATE TABLE theirs (n INTEGER)")
+    theirs = con.execute("INSERT INTO theirs VALUES (1), (2) RETURNING n")
+    assert theirs.fetchone() == (1,)
+
+    with pytest.raises(sqlite3.OperationalError, match="SQL statements in progress"):
+        idle.call(con, Hook(), job(con))
+    assert not con.in_transaction
