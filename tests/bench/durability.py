@@ -67,6 +67,7 @@ def watch(folder: Path, setting: Setting | None) -> None:
         setting: what they get in place of the peer's choice; None leaves that.
     """
     _asked[str(folder)] = setting
+    _found.pop(str(folder), None)
     sqlite3.connect = _watched  # type: ignore[assignment]  # one signature of several
 
 

@@ -15,6 +15,7 @@ class Scale(NamedTuple):
         backlog: jobs that wait while a peer claims.
         seconds: how long worker processes run.
         jobs: jobs that a worker with a slow sender delivers.
+        history: jobs that are done in a file that has been in use.
         processes: how often a whole process is started in a round.
     """
 
@@ -26,6 +27,7 @@ class Scale(NamedTuple):
     backlog: int
     seconds: float
     jobs: int
+    history: int
     processes: int
 
 
@@ -38,6 +40,7 @@ FULL = Scale(
     backlog=1_000_000,
     seconds=5.0,
     jobs=640,
+    history=10_000,
     processes=8,
 )
 
@@ -50,5 +53,6 @@ QUICK = Scale(
     backlog=100,
     seconds=0.05,
     jobs=4,
+    history=5,
     processes=1,
 )

@@ -81,6 +81,7 @@ def test_holds_every_target_against_a_row(quick: dict[str, Any], name: str):
         "shapes: claim, 300 rows: no index at all",
         "pages: (enqueue|claim|finish), 100 jobs ready",
         "peers: lease-queue \\(DELETE \\+ FULL\\): put, take, acknowledge",
+        "peers: lease-queue \\(DELETE \\+ FULL\\): put, take, acknowledge after 5 jobs",
         "peers: (litequeue|persist-queue|monlite|queue-max|spoolctl|ballast-py|localqueue|honker)",
         "backlog: litequeue: claim, 100 jobs waiting",
         "workers: 4 worker processes: least served against best served",

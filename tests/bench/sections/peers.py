@@ -8,7 +8,7 @@ from statistics import median
 from time import perf_counter
 
 from tests.bench.adapters import PEERS, Lease, LeaseAgain, LeaseFused, Peer
-from tests.bench.durability import DELETE_FULL, Setting
+from tests.bench.durability import DELETE_FULL, DELETE_OFF, Setting
 from tests.bench.rounds import Samples, interleaved, joined
 from tests.bench.scale import Scale
 from tests.bench.table import Row
@@ -22,16 +22,31 @@ _CONTROLS = (Lease, LeaseAgain)
 _CLOSE = 0.1
 _FILES = 10
 
+# Of files with a history there is one each, and a round takes so many times as long.
+_LONGER = 5
+
 
 class Contender:
-    """One peer in one setting."""
+    """One peer in one setting.
 
-    def __init__(self, kind: type[Peer], setting: Setting | None, folder: Path) -> None:
+    Args:
+        kind: the peer.
+        setting: what it runs with; None for its own.
+        folder: where its own folder is, or is made.
+        history: how many jobs are done before anything is measured.
+    """
+
+    def __init__(
+        self, kind: type[Peer], setting: Setting | None, folder: Path, history: int = 0
+    ) -> None:
         self.kind = kind
         self.asked = setting
-        self.peer = kind(folder / f"{kind.name} {setting}", setting)
         self.name = f"{kind.name} {setting}"
-        self._numbers = count()
+        own = folder / self.name
+        if history:
+            _make_history(kind(own, DELETE_OFF), history)
+        self.peer = kind(own, setting)
+        self._numbers = count(history)
 
     def cycle(self) -> Mapping[str, float]:
         """Put, take and acknowledge one job."""
@@ -79,6 +94,9 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
         again = _measured_anew(close, scale, folder)
         for each in contenders:
             yield _one_by_one(each, again if each.name in again else samples)
+        yield from _with_history(
+            [each.kind for each in contenders if _is_equal(each)], scale, folder
+        )
         for size in scale.batches:
             able = [
                 each
@@ -96,6 +114,26 @@ def run(scale: Scale, folder: Path) -> Iterator[Row]:
                 note="not installed",
                 target=PEER_AT_EQUAL_DURABILITY,
             )
+
+
+def _with_history(kinds: list[type[Peer]], scale: Scale, folder: Path) -> Iterator[Row]:
+    """Measure files that have been in use, as every file of a queue has after a while."""
+    place = folder / "history"
+    place.mkdir()
+    with ExitStack() as stack:
+        contenders = [Contender(kind, DELETE_FULL, place, scale.history) for kind in kinds]
+        for each in contenders:
+            stack.callback(each.peer.close)
+        samples = _measured(contenders, scale._replace(turns=scale.turns * _LONGER))
+        for each in contenders:
+            yield _one_by_one(each, samples, f" after {scale.history:,} jobs")
+
+
+def _make_history(peer: Peer, number: int) -> None:
+    for each in range(number):
+        peer.put(each)
+        peer.ack(peer.take())
+    peer.close()
 
 
 def _measured(contenders: list[Contender], scale: Scale) -> Samples:
@@ -130,10 +168,18 @@ def _has_target(contender: Contender) -> bool:
     return kind not in _OURS and kind.acks and contender.asked == DELETE_FULL
 
 
-def _one_by_one(contender: Contender, samples: Samples) -> Row:
+def _is_equal(contender: Contender) -> bool:
+    """Tell the peers that keep jobs as we do, at our setting, and ourselves, twice."""
+    return _has_target(contender) or (
+        contender.kind in _CONTROLS and contender.asked == DELETE_FULL
+    )
+
+
+def _one_by_one(contender: Contender, samples: Samples, when: str = "") -> Row:
     kind = contender.kind
     return Row(
-        f"{_title(contender)}: put, take, acknowledge{'' if kind.acks else ' (deletes on read)'}",
+        f"{_title(contender)}: put, take, acknowledge{when}"
+        f"{'' if kind.acks else ' (deletes on read)'}",
         samples.of(contender.name, 1e6),
         ratios=samples.ratios(contender.name, _ours(contender)),
         to=f"ours at {_rival(contender)}",
