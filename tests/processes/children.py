@@ -82,6 +82,8 @@ def claim_rounds(number: int, path: str, rounds: int) -> None:
     for _ in range(rounds):
         wait_at_gate()
         say(patiently(lease.claim, con, f"w{number}", NOW_MS, 60_000))
+        # Not before the others: whoever is quick would go through the gate in their place.
+        sys.stdin.readline()
     con.close()
 
 

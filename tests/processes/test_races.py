@@ -29,6 +29,8 @@ def test_claim_has_one_winner(con: sqlite3.Connection, queue_path: Path):
             won = [ticket for ticket in tickets if ticket is not None]
             assert [(ticket["id"], ticket["token"]) for ticket in won] == [(f"job-{number}", 1)]
             winners.append(won[0]["owner"])
+            for each in claimants:
+                each.tell("all are through")
         assert [each.ended() for each in claimants] == [0, 0]
 
     assert len(winners) == ROUNDS
