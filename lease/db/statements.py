@@ -39,12 +39,29 @@ class Statement(NamedTuple):
 
     def many(self, con: sqlite3.Connection, **parameters: Value) -> list[Row]:
         """Run it and return all rows."""
-        return self._rows(con, parameters)
+        cursor = self._cursor(con, parameters)
+        rows: list[Row] = []
+        if con.text_factory is str:
+            try:
+                # Unlike fetchall, it keeps the rows before one that cannot be fetched.
+                rows += cursor
+            except sqlite3.OperationalError as error:
+                if not is_about_text(error):
+                    raise
+            else:
+                return rows
+        return rows + fetched_as_text(con, cursor)
 
     def _rows(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> list[Row]:
-        """Fetch every row: an unfetched RETURNING would make COMMIT fail."""
+        """Fetch one row at most, and to the end: an unfetched RETURNING would make COMMIT fail."""
         cursor = self._cursor(con, parameters)
-        return cursor.fetchall() if con.text_factory is str else fetched_as_str(con, cursor)
+        if con.text_factory is str:
+            try:
+                return cursor.fetchall()
+            except sqlite3.OperationalError as error:
+                if not is_about_text(error):
+                    raise
+        return fetched_as_text(con, cursor)
 
     def _cursor(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> sqlite3.Cursor:
         try:
@@ -57,14 +74,30 @@ class Statement(NamedTuple):
         return cursor
 
 
-def fetched_as_str(con: sqlite3.Connection, cursor: sqlite3.Cursor) -> list[Row]:
-    """Fetch all rows of a borrowed connection whose owner wants texts as something else."""
+def is_about_text(error: sqlite3.OperationalError) -> bool:
+    """Tell whether a row was not fetched for a text in it that is no UTF-8."""
+    # The driver's own error, and its only one while it fetches: those of SQLite have a code.
+    return not hasattr(error, "sqlite_errorcode")
+
+
+def fetched_as_text(con: sqlite3.Connection, cursor: sqlite3.Cursor) -> list[Row]:
+    """Fetch what is left of a cursor as str, whatever stands there and whatever its owner wants.
+
+    Somebody's own SQL may have put a text there that is no UTF-8. Its other bytes are shown with
+    a backslash, so that no verb takes it for an identifier. The driver stays on a row that it
+    could not fetch: nothing is lost, and a RETURNING, which has changed its rows by then, is not
+    run again.
+    """
     theirs = con.text_factory
-    con.text_factory = str
+    con.text_factory = _decoded
     try:
         return cursor.fetchall()
     finally:
         con.text_factory = theirs
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode(errors="backslashreplace")
 
 
 def parse(file_name: str, text: str) -> Statement:

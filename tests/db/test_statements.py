@@ -2,8 +2,8 @@
 
 import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,12 +143,67 @@ def test_optional_leaves_no_row_unfetched(memory: sqlite3.Connection):
     assert memory.execute("SELECT count(*) FROM made").fetchone()[0] == 3
 
 
-def test_gives_the_text_factory_back_when_a_row_cannot_be_read():
-    """A text that is no UTF-8 is the driver's error, and the connection stays its owner's."""
-    with closing(sqlite3.connect(":memory:")) as con:
-        con.text_factory = bytes
-        broken = Statement("broken", "SELECT CAST(x'ff' AS TEXT);")
-        with pytest.raises(sqlite3.OperationalError, match="Could not decode"):
-            broken.many(con)
+#: Texts of which some are no UTF-8, as somebody's own SQL may have put them, and how they read.
+ODD_TEXTS = [
+    (["x'61ff'"], ["a\\xff"]),
+    (["x'6100ff'"], ["a\x00\\xff"]),
+    (["x'ff'", "x'61'", "x'62'"], ["\\xff", "a", "b"]),
+    (["x'61'", "x'ff'", "x'62'"], ["a", "\\xff", "b"]),
+    (["x'61'", "x'62'", "x'ff'"], ["a", "b", "\\xff"]),
+    (["x'ff'", "x'61'", "x'fe'"], ["\\xff", "a", "\\xfe"]),
+]
 
-        assert con.text_factory is bytes
+
+@pytest.mark.parametrize("text_factory", [str, bytes, lambda _: 1 / 0])
+@pytest.mark.parametrize(("stored", "read_as"), ODD_TEXTS)
+def test_many_reads_a_text_that_is_none(
+    memory: sqlite3.Connection, text_factory: Any, stored: list[str], read_as: list[str]
+):
+    """No row is lost, before it or behind it, and the connection stays as its owner wants it."""
+    memory.text_factory = text_factory
+    texts = " UNION ALL ".join(f"SELECT CAST({each} AS TEXT)" for each in stored)
+
+    assert Statement("pick", f"{texts};").many(memory) == [(each,) for each in read_as]
+    assert memory.text_factory is text_factory
+
+
+@pytest.mark.parametrize("text_factory", [str, bytes])
+def test_one_reads_a_text_that_is_none(memory: sqlite3.Connection, text_factory: Any):
+    """So does `optional`."""
+    memory.text_factory = text_factory
+    pick = Statement("pick", "SELECT 7 AS n, CAST(x'61ff' AS TEXT) AS text;")
+
+    assert pick.one(memory) == (7, "a\\xff")
+    assert pick.optional(memory) == (7, "a\\xff")
+    assert memory.text_factory is text_factory
+
+
+def test_returning_reads_a_text_that_is_none(memory: sqlite3.Connection):
+    """The rows are changed once, and the transaction can end."""
+    memory.isolation_level = None
+    memory.execute("CREATE TABLE made (n, text)")
+    for stored in ("61", "ff", "62"):
+        memory.execute(f"INSERT INTO made VALUES (0, CAST(x'{stored}' AS TEXT))")
+    memory.execute("BEGIN")
+    change = "UPDATE made SET n = n + 1 {} RETURNING n, text;"
+
+    assert Statement("all", change.format("")).many(memory) == [(1, "a"), (1, "\\xff"), (1, "b")]
+    assert Statement("odd", change.format("WHERE rowid = 2")).one(memory) == (2, "\\xff")
+    memory.execute("COMMIT")
+    assert PAIR.many(memory) == [(1,), (2,)]
+    assert [n for (n,) in memory.execute("SELECT n FROM made")] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("method", ["one", "optional", "many"])
+@pytest.mark.parametrize("text_factory", [str, bytes])
+def test_other_failures_of_a_fetch_come_out(
+    memory: sqlite3.Connection, text_factory: Any, method: str
+):
+    """They are no matter of texts, and the connection stays as its owner wants it."""
+    memory.text_factory = text_factory
+    memory.create_function("fail", 1, lambda n: n if n < 2 else 1 / 0)
+    broken = Statement("broken", "SELECT fail(1) AS n UNION ALL SELECT fail(2);")
+
+    with pytest.raises(sqlite3.OperationalError, match="user-defined function raised exception"):
+        getattr(broken, method)(memory)
+    assert memory.text_factory is text_factory

@@ -9,7 +9,7 @@ import pytest
 
 from lease import jobs
 from lease.outbox import Delivered, Record, deliver, open_outbox, pending, record
-from tests.hostile.test_poison import NOW, POISON
+from tests.hostile.test_poison import NOW, POISON, put
 
 GOOD = ["good-0", "good-1", "good-2"]
 
@@ -36,21 +36,7 @@ def box(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 @pytest.mark.parametrize("poison", POISON)
 def test_deliver_passes_over_a_job(box: sqlite3.Connection, poison: str):
     """It is not sent, it is told, its attempts run out, and every record is delivered."""
-    job = {
-        "id": "bad",
-        "qty": 1,
-        "status": "pending",
-        "attempts": 0,
-        "max_attempts": 3,
-        "token": 0,
-        "available_at": NOW,
-        "deadline": NOW + 10**9,
-    }
-    row = job | POISON[poison]
-    box.execute(
-        f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-        list(row.values()),
-    )
+    put(box, **POISON[poison])
     for name in ["bad", *GOOD]:
         record(box, "made", {}, id=name, clock=lambda: NOW)
     sent: list[Record] = []
