@@ -69,6 +69,12 @@ def integer(name: str, value: object, low: int, high: int) -> int:
     raise ValueError(f"{name} must be an int from {low} to {high}, not {shown(value)}")
 
 
+def seq(name: str, value: object) -> None:
+    """Accept a place in the order of intake, which is any integer that SQLite holds, or None."""
+    if value is not None:
+        integer(name, value, -(2**63), 2**63 - 1)
+
+
 def now(value: object, limits: Limits, name: str = "now_ms") -> int:
     """Return `value` if it is an instant within the limits."""
     return integer(name, value, 0, limits.max_now_ms)

@@ -14,7 +14,7 @@ from lease.limits import CEILING, WIDE
 
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?)(ms|s|m|h|d)")
-_WHOLE = re.compile(r"[0-9]{1,16}")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -38,8 +38,8 @@ def whole(low: int, high: int) -> Callable[[str | int], int]:
     """Return a converter of a number in ASCII digits, within bounds."""
 
     def convert(value: str | int) -> int:
-        number = int(value) if _WHOLE.fullmatch(str(value)) else -1
-        if not low <= number <= high:
+        number = int(value) if _WHOLE.fullmatch(str(value)) else None
+        if number is None or not low <= number <= high:
             raise click.BadParameter(f"{str(value)!r} is no number from {low} to {high}")
         return number
 
@@ -115,8 +115,7 @@ LIMIT = click.option(
 AFTER = click.option(
     "--after",
     "after_seq",
-    type=whole(0, CEILING),
-    default=0,
+    type=whole(-(2**63), 2**63 - 1),
     metavar="SEQ",
     help="Begin after the one with this SEQ.",
 )

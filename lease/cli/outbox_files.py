@@ -73,7 +73,9 @@ def stats(path: str, queue_path: str | None, as_json: bool) -> None:
 @LIMIT
 @AFTER
 @JSON
-def pending(path: str, queue_path: str | None, limit: int, after_seq: int, as_json: bool) -> None:
+def pending(
+    path: str, queue_path: str | None, limit: int, after_seq: int | None, as_json: bool
+) -> None:
     """List the pending records of OUTBOX.
 
     They come in the order of recording, with what became of their jobs.
@@ -188,7 +190,7 @@ def _queue_of(
 
 
 def _dead(con: sqlite3.Connection, queue: sqlite3.Connection) -> int:
-    dead = after_seq = 0
+    dead, after_seq = 0, None
     while page := _page(con, queue, after_seq, _PAGE):
         dead += sum(record["job"] == "dead" for record in page)
         after_seq = page[-1]["seq"]
@@ -196,7 +198,7 @@ def _dead(con: sqlite3.Connection, queue: sqlite3.Connection) -> int:
 
 
 def _page(
-    con: sqlite3.Connection, queue: sqlite3.Connection | None, after_seq: int, limit: int
+    con: sqlite3.Connection, queue: sqlite3.Connection | None, after_seq: int | None, limit: int
 ) -> list[verbs.Pending]:
     return verbs.list_pending(con, queue, after_seq=after_seq, max_rows=min(limit, _PAGE))
 

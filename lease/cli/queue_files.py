@@ -89,7 +89,7 @@ def jobs(
     status: verbs.Status | None,
     reason: verbs.Reason | None,
     limit: int,
-    after_seq: int,
+    after_seq: int | None,
     as_json: bool,
 ) -> None:
     """List the jobs of QUEUE in the order of their intake.
@@ -116,7 +116,7 @@ def _page(
     con: Connection,
     status: verbs.Status | None,
     reason: verbs.Reason | None,
-    after_seq: int,
+    after_seq: int | None,
     limit: int,
 ) -> list[verbs.Job]:
     return verbs.list_jobs(

@@ -39,14 +39,14 @@ def dead_ids(
     checks.reason(reason)
     checks.integer("max_ids", max_ids, 1, MAX_BATCH)
     newest = DEAD_IDS_NEWEST.optional(con)
-    return _batches(con, reason, newest[0] if newest else 0, max_ids)
+    return _batches(con, reason, newest[0], max_ids) if newest else iter(())
 
 
 def _batches(
     con: sqlite3.Connection, reason: Reason | None, last_seq: int, max_ids: int
 ) -> Iterator[list[str]]:
-    after_seq = 0
-    while after_seq < last_seq:
+    after_seq = None
+    while after_seq is None or after_seq < last_seq:
         page = DEAD_IDS_PAGE.many(
             con, reason=reason, after_seq=after_seq, last_seq=last_seq, max_ids=max_ids
         )

@@ -5,7 +5,6 @@ from typing import Literal, TypedDict
 
 from lease import checks
 from lease.db.statements import statement
-from lease.limits import CEILING
 
 LIST_ALL = statement("list_all")
 LIST_STATUS = statement("list_status")
@@ -39,7 +38,7 @@ def list_jobs(
     status: Status | None = None,
     *,
     reason: Reason | None = None,
-    after_seq: int = 0,
+    after_seq: int | None = None,
     max_jobs: int = 100,
 ) -> list[Job]:
     """Return a page of jobs in the order of their intake.
@@ -51,7 +50,7 @@ def list_jobs(
         con: a connection to a queue; only read from.
         status: the state to list, None for all.
         reason: list only jobs that are dead for this reason, None for any.
-        after_seq: the `seq` that ended the page before, 0 for the first page.
+        after_seq: the `seq` that ended the page before, None for the first page.
         max_jobs: size of the page, 1-10000.
 
     Returns:
@@ -62,7 +61,7 @@ def list_jobs(
 
     Hooks: none.
     """
-    checks.integer("after_seq", after_seq, 0, CEILING)
+    checks.seq("after_seq", after_seq)
     checks.integer("max_jobs", max_jobs, 1, _LARGEST_PAGE)
     checks.reason(reason)
     if status is not None:

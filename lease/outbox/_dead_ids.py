@@ -44,7 +44,7 @@ def dead_ids(
     checks.reason(reason)
     checks.integer("max_ids", max_ids, 1, MAX_BATCH)
     newest = OUTBOX_NEWEST.optional(con)
-    return _batches(con, queue, reason, newest[0] if newest else 0, max_ids)
+    return _batches(con, queue, reason, newest[0], max_ids) if newest else iter(())
 
 
 def _batches(
@@ -54,8 +54,8 @@ def _batches(
     last_seq: int,
     max_ids: int,
 ) -> Iterator[list[str]]:
-    after_seq = 0
-    while after_seq < last_seq:
+    after_seq = None
+    while after_seq is None or after_seq < last_seq:
         page = list_pending(con, after_seq=after_seq, max_rows=max_ids)
         records = [record["id"] for record in page if record["seq"] <= last_seq]
         # An id that no verb takes must not cost the others of its batch their release.

@@ -3,9 +3,8 @@
 import sqlite3
 from typing import TypedDict
 
-from lease.checks import integer
+from lease import checks
 from lease.db.statements import statement
-from lease.limits import CEILING
 from lease.outbox._job import job_of
 
 OUTBOX_LIST = statement("outbox_list")
@@ -30,7 +29,7 @@ def list_pending(
     con: sqlite3.Connection,
     queue: sqlite3.Connection | None = None,
     *,
-    after_seq: int = 0,
+    after_seq: int | None = None,
     max_rows: int = 100,
 ) -> list[Pending]:
     """Return a page of pending records in the order of recording.
@@ -39,7 +38,7 @@ def list_pending(
         con: a connection to the database that holds the outbox; only read from.
         queue: a connection to the database that holds the jobs, which may be `con`; only read
             from. None leaves `job` and `reason` empty.
-        after_seq: the `seq` that ended the page before, 0 for the first page.
+        after_seq: the `seq` that ended the page before, None for the first page.
         max_rows: size of the page, 1-10000.
 
     Raises:
@@ -47,8 +46,8 @@ def list_pending(
 
     Hooks: none.
     """
-    integer("after_seq", after_seq, 0, CEILING)
-    integer("max_rows", max_rows, 1, _LARGEST_PAGE)
+    checks.seq("after_seq", after_seq)
+    checks.integer("max_rows", max_rows, 1, _LARGEST_PAGE)
     rows = OUTBOX_LIST.many(con, after_seq=after_seq, max_rows=max_rows)
     return [_pending(queue, *row) for row in rows]
 

@@ -25,13 +25,13 @@ def pending(con: sqlite3.Connection, *, limit: int | None = None) -> list[Record
     Hooks: none.
     """
     max_rows = _ALL if limit is None else checks.rows("limit", limit)
-    records, _last_seq = page(con, 0, max_rows)
+    records, _last_seq = page(con, None, max_rows)
     return records
 
 
 def pages(con: sqlite3.Connection, max_rows: int) -> Iterator[list[Record]]:
     """Yield every pending record once, page by page; what becomes pending meanwhile as well."""
-    after_seq = 0
+    after_seq = None
     while True:
         records, after_seq = page(con, after_seq, max_rows)
         if not records:
@@ -39,7 +39,9 @@ def pages(con: sqlite3.Connection, max_rows: int) -> Iterator[list[Record]]:
         yield records
 
 
-def page(con: sqlite3.Connection, after_seq: int, max_rows: int) -> tuple[list[Record], int]:
+def page(
+    con: sqlite3.Connection, after_seq: int | None, max_rows: int
+) -> tuple[list[Record], int | None]:
     """Return the pending records after `after_seq`, and the seq of the last of them."""
     rows = OUTBOX_PENDING.many(con, after_seq=after_seq, max_rows=max_rows)
     records = [

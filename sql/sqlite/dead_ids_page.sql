@@ -2,7 +2,7 @@
 --
 -- Parameters
 --   :reason     text     deadline, exhausted or permanent; NULL for any
---   :after_seq  integer  the seq that ended the batch before, 0 for the first
+--   :after_seq  integer  the seq that ended the batch before, NULL for the first
 --   :last_seq   integer  the seq beyond which the walk does not go
 --   :max_ids    integer  size of the batch
 -- Result     many; seq, id
@@ -10,18 +10,15 @@
 -- Plan       PRIMARY KEY
 --
 -- Reads on from the batch before until this one is full, so that all of them together read each
--- job once. An id that is no identifier, which an outsider may have put there, may not even be
--- text that can be read; it must not keep the others from their release.
+-- job once. The first begins below every integer: an outsider may have chosen any seq.
 SELECT
     seq,
     id
 FROM jobs
 WHERE
-    seq > :after_seq
+    seq > coalesce(:after_seq, -1e19)
     AND seq <= :last_seq
     AND status = 'dead'
     AND (:reason IS NULL OR reason = :reason)
-    AND typeof(id) = 'text'
-    AND id NOT GLOB '*[^-0-9A-Za-z_]*'
 ORDER BY seq ASC
 LIMIT :max_ids;

@@ -3,7 +3,7 @@
 -- Parameters
 --   :status     text     pending, leased, done or dead
 --   :reason     text     deadline, exhausted or permanent
---   :after_seq  integer  the seq that ended the page before, 0 for the first
+--   :after_seq  integer  the seq that ended the page before, NULL for the first
 --   :max_jobs   integer  size of the page
 -- Result     many; seq, id, qty, status, attempts, max_attempts, token, available_at, deadline,
 --            owner, lease_until, reason
@@ -26,6 +26,6 @@ SELECT
     lease_until,
     reason
 FROM jobs
-WHERE seq > :after_seq AND status = :status AND reason = :reason
+WHERE seq > coalesce(:after_seq, -1e19) AND status = :status AND reason = :reason
 ORDER BY seq ASC
 LIMIT :max_jobs;

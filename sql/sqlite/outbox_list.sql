@@ -1,11 +1,13 @@
 -- outbox_list: list pending records with their times, in the order of recording, one page.
 --
 -- Parameters
---   :after_seq  integer  last seq of the page before; 0 for the first page
+--   :after_seq  integer  last seq of the page before; NULL for the first page
 --   :max_rows   integer  length of the page
 -- Result     many; seq, id, event_type, created_at, dispatch_count, dispatched_at
 -- Called by  lease.outbox._list.list_pending
 -- Plan       outbox_pending_idx
+--
+-- The first page begins below every integer: an outsider may have chosen any seq.
 SELECT
     seq,
     id,
@@ -14,6 +16,6 @@ SELECT
     dispatch_count,
     dispatched_at
 FROM outbox
-WHERE state = 'pending' AND seq > :after_seq
+WHERE state = 'pending' AND seq > coalesce(:after_seq, -1e19)
 ORDER BY seq
 LIMIT :max_rows;

@@ -199,6 +199,19 @@ def test_jobs_ends_at_the_limit_and_says_so(con: sqlite3.Connection, queue_path:
     assert rest.err == ""
 
 
+def test_jobs_lists_what_has_any_seq(con: sqlite3.Connection, queue_path: Path) -> None:
+    """An outsider may have chosen one below 1 or beyond all others; SEQ may be such a one."""
+    seqs = [-(2**63), -1, 0, 2**63 - 1]
+    for seq in seqs:
+        put_pending(con, id=f"job{seq}", seq=seq)
+
+    listed = lease("jobs", queue_path, "--limit", "2", "--json")
+    rest = lease("jobs", queue_path, "--after", "-1", "--json")
+    assert [each["seq"] for each in listed.json_lines + rest.json_lines] == seqs
+    assert listed.err == "There are more: --after -1 or a larger --limit\n"
+    assert lease("jobs", queue_path, "--after", 2**63, "--json").code == 2
+
+
 def test_jobs_reads_a_long_list_in_pages(
     con: sqlite3.Connection, queue_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

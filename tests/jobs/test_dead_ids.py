@@ -71,7 +71,16 @@ def test_dead_ids_yields_full_batches(
 
 @pytest.mark.parametrize(
     "odd",
-    ["''", "'a b'", f"'{'x' * 65}'", "'é'", "x'6162'", "CAST(x'ff' AS TEXT)", "'a' || char(0)"],
+    [
+        "''",
+        "'a b'",
+        f"'{'x' * 65}'",
+        "'é'",
+        "x'6162'",
+        "'a' || char(0)",
+        "CAST(x'ff' AS TEXT)",
+        "CAST(x'6100ff' AS TEXT)",
+    ],
 )
 def test_dead_ids_passes_over_what_no_verb_takes(con: sqlite3.Connection, odd: str) -> None:
     """An id that an outsider made up costs no other job its release."""
@@ -81,6 +90,23 @@ def test_dead_ids_passes_over_what_no_verb_takes(con: sqlite3.Connection, odd: s
 
     assert list(dead_ids(con)) == [["a", "b"]]
     assert list(dead_ids(con, max_ids=1)) == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("max_ids", [1, 2, 9])
+def test_dead_ids_begins_with_the_smallest_seq(con: sqlite3.Connection, max_ids: int) -> None:
+    """An outsider may have chosen any integer, and each job is met once."""
+    seqs = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1]
+    ids = [put_dead(con, seq=seq, id=f"job{seq}")["id"] for seq in seqs]
+
+    assert [each for batch in dead_ids(con, max_ids=max_ids) for each in batch] == ids
+
+
+@pytest.mark.parametrize("seq", [-5, 0])
+def test_dead_ids_of_the_smallest_seq_alone(con: sqlite3.Connection, seq: int) -> None:
+    """A queue may end before the first seq that SQLite would have chosen."""
+    put_dead(con, seq=seq)
+
+    assert list(dead_ids(con)) == [["job-1"]]
 
 
 def test_dead_ids_meets_no_job_twice(con: sqlite3.Connection) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from lease import jobs
-from lease.limits import CEILING
 from tests.support.queue import all_jobs, put_dead, put_leased, put_pending, unchanged
-from tests.support.refused import Str, integers, table
+from tests.support.refused import SEQS, Str, integers, table
 
 GOOD: dict[str, Any] = {"status": None, "reason": None, "after_seq": 0, "max_jobs": 100}
 
@@ -81,9 +80,25 @@ def test_list_jobs_goes_on_after_a_page(con: sqlite3.Connection, status: Any) ->
 
 
 @pytest.mark.parametrize(
+    "how", [{}, {"status": "dead"}, {"reason": "permanent"}], ids=["all", "status", "reason"]
+)
+def test_list_jobs_begins_with_the_smallest_seq(con: sqlite3.Connection, how: Any) -> None:
+    """An outsider may have chosen any integer, and each is listed once."""
+    seqs = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 1]
+    for seq in seqs:
+        put_dead(con, id=f"job{seq}", seq=seq, reason="permanent")
+
+    assert [job["seq"] for job in jobs.list_jobs(con, **how)] == seqs
+    walked: list[int] = []
+    while page := jobs.list_jobs(con, **how, after_seq=(walked or [None])[-1], max_jobs=2):
+        walked += [job["seq"] for job in page]
+    assert walked == seqs
+
+
+@pytest.mark.parametrize(
     ("argument", "value"),
     [
-        *table(after_seq=integers(0, CEILING), max_jobs=integers(1, 10_000)),
+        *table(after_seq=SEQS, max_jobs=integers(1, 10_000)),
         ("status", ""),
         ("status", "DONE"),
         ("status", "done\n"),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lease import jobs
-from lease.outbox import apply, dead_ids, record
+from lease.outbox import apply, dead_ids, pending, record
+from lease.outbox._pending import pages
 from tests.support.outbox import no_effect
 from tests.support.queue import NOW, audits, put_dead, put_leased, put_pending
 from tests.support.refused import Str, integers, table
@@ -84,17 +85,35 @@ def test_dead_ids_passes_over_pages_without_one(
     assert list(dead_ids(box, queue, max_ids=2)) == [["o-1"]]
 
 
-@pytest.mark.parametrize("odd", ["a b", "x" * 65])
+@pytest.mark.parametrize(
+    "odd", ["'a b'", f"'{'x' * 65}'", "'a' || char(0)", "CAST(x'6100ff' AS TEXT)"]
+)
 def test_dead_ids_passes_over_what_no_verb_takes(
     box: sqlite3.Connection, queue: sqlite3.Connection, odd: str
 ) -> None:
     """An id that an outsider made up costs no other record its release."""
     put(box, queue, "a", "odd", "b")
     box.execute("PRAGMA ignore_check_constraints = ON")
-    box.execute("UPDATE outbox SET id = ? WHERE id = 'odd'", [odd])
-    queue.execute("UPDATE jobs SET id = ? WHERE id = 'odd'", [odd])
+    box.execute(f"UPDATE outbox SET id = {odd} WHERE id = 'odd'")
+    queue.execute(f"UPDATE jobs SET id = {odd} WHERE id = 'odd'")
 
     assert list(dead_ids(box, queue)) == [["a", "b"]]
+
+
+@pytest.mark.parametrize("max_ids", [1, 2, 9])
+def test_dead_ids_begins_with_the_smallest_seq(
+    box: sqlite3.Connection, queue: sqlite3.Connection, max_ids: int
+) -> None:
+    """An outsider may have chosen any integer, and each record is met once."""
+    seqs = [-(2**63), -1, 0, 1, 2**63 - 1]
+    for seq in seqs:
+        put(box, queue, f"o{seq}")
+        box.execute("UPDATE outbox SET seq = ? WHERE id = ?", [seq, f"o{seq}"])
+
+    found = [each for batch in dead_ids(box, queue, max_ids=max_ids) for each in batch]
+    assert found == [f"o{seq}" for seq in seqs]
+    assert [each["id"] for each in pending(box)] == found
+    assert [each["id"] for records in pages(box, 2) for each in records] == found
 
 
 def test_dead_ids_meets_no_record_twice(box: sqlite3.Connection, queue: sqlite3.Connection) -> None:

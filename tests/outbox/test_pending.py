@@ -104,14 +104,14 @@ def history() -> Any:
 
 
 def steps(con: sqlite3.Connection, read: Any) -> int:
-    """Return how many tens of virtual machine instructions SQLite runs for a read."""
+    """Return how many virtual machine instructions SQLite runs for a read."""
     ticks = [0]
 
     def tick() -> int:
         ticks[0] += 1
         return 0
 
-    con.set_progress_handler(tick, 10)
+    con.set_progress_handler(tick, 1)
     read()
     con.set_progress_handler(None, 0)
     return ticks[0]

@@ -69,6 +69,9 @@ def integers(low: int, high: int) -> Cases:
     ]
 
 
+#: A place in the order of intake is any integer that SQLite holds, or None for before the first.
+SEQS = [case for case in integers(-(2**63), 2**63 - 1) if case.id != "none"]
+
 IDENTIFIERS = [
     pytest.param("", id="empty"),
     pytest.param("a" * 65, id="65-long"),
