@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 from stat import S_ISDIR
 
 import click
@@ -41,8 +42,9 @@ def blamed_on(path: StrPath) -> Iterator[None]:
     except FileNotFoundError as error:
         if os.path.isfile(path):
             raise Failure(str(error)) from error
-        name = shown(path)
-        missing = f"there is no queue file at {name}; create it with: lease init {name}"
+        missing = (
+            f"there is no queue file at {shown(path)}; create it with: lease init {typed(path)}"
+        )
         raise Failure(absence(path, missing)) from error
     except UnusableFile as error:
         raise Failure(f"{shown(path)}: {error}") from error
@@ -82,6 +84,13 @@ def shown(path: StrPath) -> str:
     """Return a path as text that any terminal can show on one line."""
     text = os.fsencode(path).decode(errors="replace")
     return text if text.isprintable() else repr(text)
+
+
+def typed(path: StrPath) -> str:
+    """Return a path as a word of a command that is told, to be typed as it stands."""
+    text = shown(path)
+    # One that is not printable is shown in quotes already, and cannot be typed.
+    return quote(text) if text == os.fsdecode(path) else text
 
 
 def absence(path: StrPath, missing: str) -> str:

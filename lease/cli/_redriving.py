@@ -107,7 +107,7 @@ def carry_out(
             if order.ids:
                 refused += filter(None, map(_why_not, ids, releases))
             ticker.draw(f"{released} {state}")
-    if len(refused) == 1 and not released:
+    if len(refused) == 1 and not released and not order.as_json:
         raise Failure(f"{shown(path)}: {refused[0]}")
     _tell_refused(path, refused)
     _print(order, released, len(refused), state)

@@ -12,7 +12,7 @@ import click
 
 from lease import checks
 from lease.cli._arguments import JSON
-from lease.cli._failures import Failure, needs_extra, shown
+from lease.cli._failures import Failure, needs_extra, shown, typed
 from lease.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def demo(keep: str | None, url: str | None, as_json: bool) -> None:
     else:
         _print_report(evidence, found, held=held)
         if keep is not None:
-            click.echo(f"\nLook for yourself: lease jobs {shown(os.path.join(keep, 'queue.db'))}")
+            click.echo(f"\nLook for yourself: lease jobs {typed(os.path.join(keep, 'queue.db'))}")
     if not held:
         click.get_current_context().exit(1)
 

@@ -20,7 +20,7 @@ from lease.cli._arguments import (
     check_times,
     random_owner,
 )
-from lease.cli._failures import giving_up, needs_extra, shown
+from lease.cli._failures import giving_up, needs_extra, typed
 from lease.cli._output import print_json, printable
 from lease.cli._signals import stopped_by_signals
 from lease.cli.outbox_files import OUTBOX, QUEUE, opened
@@ -86,7 +86,7 @@ def deliver(
         queue = stack.enter_context(opened_queue(queue_path)) if queue_path else None
         stack.enter_context(sender)
         stack.enter_context(stopped_by_signals(stop.set))
-        place = shown(path) + (f" --queue {shown(queue_path)}" if queue_path else "")
+        place = typed(path) + (f" --queue {typed(queue_path)}" if queue_path else "")
         stack.enter_context(giving_up(f"lease outbox redrive {place}"))
         tally = verbs.deliver(
             con,

@@ -12,7 +12,7 @@ import click
 from lease import checks
 from lease import outbox as verbs
 from lease.cli._arguments import database_path
-from lease.cli._failures import Failure, blamed_on, needs_extra, shown
+from lease.cli._failures import Failure, blamed_on, needs_extra, shown, typed
 from lease.outbox import accelerator
 from lease.outbox.demo import DemoError, run_demo
 from lease.outbox.embedded import embedded_valkey
@@ -76,7 +76,7 @@ def demo(url: str | None, path: str | None, timeout: str) -> None:
         raise Failure(f"{shown(path)} cannot be made: {error.strerror}") from error
     click.echo("VALIDATED: 3 records, 3 effects, 1 duplicate ignored, although a delivery was lost")
     if is_ours:
-        click.echo(f"Look for yourself, and then remove it: lease outbox stats {shown(path)}")
+        click.echo(f"Look for yourself, and then remove it: lease outbox stats {typed(path)}")
 
 
 @contextmanager

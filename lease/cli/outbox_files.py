@@ -17,7 +17,7 @@ from lease.cli._arguments import (
     duration,
     whole,
 )
-from lease.cli._failures import Failure, absence, blamed_on, shown
+from lease.cli._failures import Failure, absence, blamed_on, shown, typed
 from lease.cli._output import print_json, print_table
 from lease.cli._redriving import Order, carry_out, order_options
 from lease.cli.queue_files import opened as opened_queue
@@ -165,14 +165,15 @@ def prune(path: str, age_ms: int, batch: int, as_json: bool) -> None:
 def opened(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database that has an outbox for a block, and leave its settings alone."""
     if not os.path.isfile(path):
-        name = shown(path)
-        missing_file = f"there is no outbox at {name}; create it with: lease outbox init {name}"
+        missing_file = (
+            f"there is no outbox at {shown(path)}; create it with: lease outbox init {typed(path)}"
+        )
         raise Failure(absence(path, missing_file))
     with blamed_on(path), closing(connect(path, create=False, timeout_s=_PATIENCE_S)) as con:
         if missing(con, "outbox"):
             raise Failure(
                 f"{shown(path)} holds no outbox of this version; choose another file, or put one "
-                f"in it with: lease outbox init {shown(path)}"
+                f"in it with: lease outbox init {typed(path)}"
             )
         yield con
 

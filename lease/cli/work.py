@@ -19,7 +19,7 @@ from lease.cli._arguments import (
     random_owner,
     whole,
 )
-from lease.cli._failures import Failure, blamed_on, giving_up, needs_extra, shown
+from lease.cli._failures import Failure, blamed_on, giving_up, needs_extra, shown, typed
 from lease.cli._output import print_json
 from lease.cli._progress import Progress
 from lease.cli._signals import stopped_by_signals
@@ -109,7 +109,7 @@ def work(
             on_idle=progress.tell_idle,
             on_trouble=progress.tell_trouble,
         )
-        redrive = f"lease redrive {shown(path)}"
+        redrive = f"lease redrive {typed(path)}"
         with stopped_by_signals(dispatcher.stop), blamed_on(path), giving_up(redrive):
             tally = dispatcher.run(until)
     _print(tally, as_json=as_json)
@@ -122,8 +122,8 @@ def _refuse_outbox(path: str) -> None:
     with opened(path) as con:
         if has(con, "outbox"):
             raise Failure(
-                f"{shown(path)} holds an outbox, whose records go out with "
-                f"'lease outbox deliver {shown(path)} --to URL'"
+                f"{shown(path)} holds an outbox, whose records go out with: "
+                f"lease outbox deliver {typed(path)} --to URL"
             )
 
 

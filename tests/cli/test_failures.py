@@ -1,6 +1,7 @@
 """What is wrong with a file: one line, that names it and says what to do."""
 
 import os
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import click
 import pytest
 
-from lease import UnusableFile
-from lease.cli._failures import Failure, blamed_on, needs_extra, shown
+from lease import UnusableFile, jobs
+from lease.cli._failures import Failure, blamed_on, needs_extra, shown, typed
+from lease.outbox import open_outbox
 from tests.support.cli import lease
 from tests.support.queue import writing
 
@@ -110,6 +112,41 @@ def test_needs_extra_leaves_a_bug_alone(name: str | None) -> None:
 def test_shown_is_one_printable_line(path: str | Path, text: str) -> None:
     """Any path can be told on any terminal."""
     assert shown(path) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.db", "a.db"),
+        ("a b.db", "'a b.db'"),
+        ("it's.db", """'it'"'"'s.db'"""),
+        ("$HOME/*.db", "'$HOME/*.db'"),
+        ("a\nb.db", r"'a\nb.db'"),
+        (Path("a b.db"), "'a b.db'"),
+    ],
+)
+def test_typed_is_a_word_of_a_command(path: str | Path, text: str) -> None:
+    """A path that is told as part of a command can be typed as it stands."""
+    assert typed(path) == text
+
+
+@pytest.mark.filterwarnings("ignore::lease.errors.WalResetWarning")
+def test_commands_that_are_told_can_be_typed(tmp_path: Path) -> None:
+    """A path with a space is one word of them."""
+    path = tmp_path / "my queue.db"
+    found = [lease("stats", path), lease("outbox", "stats", path)]
+    jobs.open_queue(path).close()
+    found.append(lease("outbox", "stats", path))
+    open_outbox(path).close()
+    found.append(lease("work", path, "--to", "http://127.0.0.1:9/"))
+
+    told = [shlex.split(each.err.partition(": lease ")[2]) for each in found]
+    assert told == [
+        ["init", str(path)],
+        ["outbox", "init", str(path)],
+        ["outbox", "init", str(path)],
+        ["outbox", "deliver", str(path), "--to", "URL"],
+    ]
 
 
 # The real thing, once for each kind of mistake.

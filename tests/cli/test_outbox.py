@@ -1,6 +1,7 @@
 """`lease outbox`: deliver, stats, pending, redrive and prune on an application's database."""
 
 import json
+import shlex
 import signal
 import sqlite3
 import sys
@@ -110,7 +111,7 @@ def test_deliver_gives_up_on_a_receiver_that_refuses_everything(
 ) -> None:
     """A wrong path costs so many records; the last line says why, and how to release them."""
     recorded(app, *(f"o-{number}" for number in range(110)))
-    queue = tmp_path / "queue.db"
+    queue = tmp_path / "its queue.db"
     jobs.open_queue(queue).close()
     more = ("--queue", queue) if has_own_queue else ()
     with receiving(tmp_path / "inbox.db") as url:
@@ -118,14 +119,14 @@ def test_deliver_gives_up_on_a_receiver_that_refuses_everything(
         *failures, last = err.splitlines()
 
         assert (code, out, len(failures)) == (1, "", 100)
-        place = f"{app} --queue {queue}" if has_own_queue else app
+        place = f"{app} --queue '{queue}'" if has_own_queue else app
         command = f"lease outbox redrive {place} --reason permanent --note WHY"
         assert last == (
             "lease: the receiver refuses every job for good (100 so far); check --to, then release "
             f"them with: {command}"
         )
 
-        released = lease(*command.replace("WHY", "typo").split()[1:])
+        released = lease(*shlex.split(command.replace("WHY", "typo"))[1:])
         assert released.out == "100 to be sent again\n"
         sent = deliver(app, f"{url}events", *more)
         assert sent == (0, "110 delivered, 0 pending\n", "")

@@ -147,6 +147,20 @@ def test_redrive_refuses_a_job_that_is_not_dead(con: sqlite3.Connection, queue_p
     assert content(queue_path) == before
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_redrive_prints_json_of_one_refused_job(
+    con: sqlite3.Connection, queue_path: Path, more: tuple[str, ...]
+) -> None:
+    """In the same form as of several; the reason is told on stderr."""
+    put_pending(con)
+    told = {"redriven": 0, "refused": 1, "note": "mended", "dry_run": bool(more)}
+
+    ran = lease("redrive", queue_path, "nope", *NOTE, "--json", *more)
+    assert (ran.code, ran.json) == (1, told)
+    assert ran.err == f"{queue_path}: there is no job nope\n"
+    assert lease("redrive", queue_path, "job-1", *NOTE, "--json", *more).json == told
+
+
 def test_redrive_releases_the_dead_among_those_named(
     con: sqlite3.Connection, queue_path: Path
 ) -> None:

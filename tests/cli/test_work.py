@@ -55,7 +55,7 @@ def test_work_leaves_an_outbox_to_its_own_command(queue_path: Path) -> None:
         code, out, err = lease("work", queue_path, "--to", NOWHERE, "--drain")
 
         assert (code, out) == (1, "")
-        assert "go out with 'lease outbox deliver" in err
+        assert "go out with: lease outbox deliver " in err
         assert err.count("\n") == 1
         assert job(con, "a")["status"] == "pending"
 
@@ -113,6 +113,17 @@ def test_work_once_fails_with_its_job(
     assert err.startswith("a: attempt 1 failed, ")
     assert line in err
     assert job(con, "a")["status"] == status
+
+
+def test_work_tells_a_command_that_can_be_typed(tmp_path: Path) -> None:
+    """A path with a space is one word of it."""
+    path = tmp_path / "my queue.db"
+    with closing(jobs.open_queue(path)) as con:
+        fill(con, "a")
+    with receiving(tmp_path / "inbox.db") as url:
+        err = lease("work", path, "--to", f"{url}typo", "--give-up-after", "1").err
+
+    assert err.endswith(f": lease redrive '{path}' --reason permanent --note WHY\n")
 
 
 def test_work_gives_up_on_a_receiver_that_refuses_everything(
