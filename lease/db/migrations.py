@@ -58,9 +58,7 @@ def migrate(
                 first = _first(error)
                 if not is_about_sql(first):
                     raise first from None
-                raise UnusableFile(
-                    f"the file's own tables are not those of lease ({first}); choose another file"
-                ) from first
+                raise UnusableFile(_in_the_way(first)) from first
     return bool(lacking)
 
 
@@ -113,6 +111,16 @@ def _require_tables(con: sqlite3.Connection, migration_set: str, probe: Statemen
             f"the file holds no {migration_set} ({error}); choose another file, or put one in it "
             f"with: {_MAKES[migration_set]} FILE"
         ) from error
+
+
+def _in_the_way(error: sqlite3.OperationalError) -> str:
+    """Return what to say of a file in which a migration cannot be applied."""
+    if str(error).endswith(" already exists"):
+        return (
+            f"the file does not record a migration whose tables it has ({error}); if it was "
+            "applied by hand, record it with yoyo mark, otherwise choose another file"
+        )
+    return f"the file's own tables are not those of lease ({error}); choose another file"
 
 
 def _first(error: sqlite3.OperationalError) -> sqlite3.OperationalError:

@@ -51,6 +51,19 @@ def shipped(path: Path) -> list[str]:
         return missing(con, "queue")
 
 
+def test_stock_mark_puts_on_record_what_was_applied_by_hand(queue_path: Path):
+    """A file that was refused until then is a current one afterwards."""
+    with closing(connect(queue_path)) as con:
+        for name in shipped(queue_path):
+            con.executescript((MIGRATIONS / "sqlite" / f"{name}.sql").read_text())
+    with pytest.raises(UnusableFile, match="record it with yoyo mark"):
+        open_queue(queue_path)
+
+    yoyo("mark", queue_path)
+    open_queue(queue_path).close()
+    assert states(queue_path) == dict.fromkeys(shipped(queue_path), "A")
+
+
 def test_stock_list_agrees(queue_path: Path):
     """`yoyo list` shows every migration of the queue applied, and its own tables do no harm."""
     open_queue(queue_path).close()

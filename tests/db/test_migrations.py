@@ -214,6 +214,23 @@ def test_refuses_tables_of_a_stranger(queue_path: Path, stranger: str):
     assert queue_path.read_bytes() == before
 
 
+@pytest.mark.parametrize(("number", "table"), [("0003", "tree_leaves"), ("0004", "tally_totals")])
+def test_tells_of_a_migration_that_was_applied_by_hand(queue_path: Path, number: str, table: str):
+    """The file is refused and unchanged, and the message says how to put it on record."""
+    open_queue(queue_path).close()
+    with closing(connect(queue_path)) as con:
+        con.execute("DELETE FROM _yoyo_migration WHERE migration_id >= ?", [f"queue_{number}"])
+    before = queue_path.read_bytes()
+
+    with pytest.raises(UnusableFile) as caught:
+        open_queue(queue_path)
+    assert str(caught.value) == (
+        f"the file does not record a migration whose tables it has (table {table} already exists); "
+        "if it was applied by hand, record it with yoyo mark, otherwise choose another file"
+    )
+    assert queue_path.read_bytes() == before
+
+
 def test_reports_full_disk_as_such(queue_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What is no matter of tables is not called one: SQLite's own error comes out."""
 
