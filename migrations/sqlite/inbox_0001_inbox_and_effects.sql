@@ -12,6 +12,7 @@ CREATE TABLE inbox (
     CONSTRAINT inbox_id_is_identifier CHECK (
         typeof(id) = 'text'
         AND length(id) BETWEEN 1 AND 64
+        AND instr(id, char(0)) = 0
         AND id NOT GLOB '*[^A-Za-z0-9_-]*'
     ),
     CONSTRAINT inbox_qty_in_range CHECK (typeof(qty) = 'integer' AND qty BETWEEN 1 AND 1000),

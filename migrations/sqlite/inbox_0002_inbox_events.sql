@@ -16,6 +16,7 @@ CREATE TABLE inbox_events (
     CONSTRAINT inbox_events_id_is_identifier CHECK (
         typeof(id) = 'text'
         AND length(id) BETWEEN 1 AND 64
+        AND instr(id, char(0)) = 0
         AND id NOT GLOB '*[^A-Za-z0-9_-]*'
     ),
     CONSTRAINT inbox_events_requests_counted CHECK (

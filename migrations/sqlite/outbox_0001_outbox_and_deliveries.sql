@@ -5,6 +5,7 @@
 -- payload_json, state and created_at still records an event.
 -- `dispatched_at` is the last push that a server acknowledged; it tells whether one is overdue.
 -- Ids and types are what `lease.outbox.record` takes, so that one row cannot stop the others.
+-- GLOB ends at a NUL, and so does the length of a text; instr does not.
 -- The key of `deliveries` is the idempotency key: one event, one effect.
 -- Cost on a large table: none.
 
@@ -21,11 +22,13 @@ CREATE TABLE IF NOT EXISTS outbox (
     CONSTRAINT outbox_id_is_identifier CHECK (
         typeof(id) = 'text'
         AND length(id) BETWEEN 1 AND 64
+        AND instr(id, char(0)) = 0
         AND id NOT GLOB '*[^A-Za-z0-9_-]*'
     ),
     CONSTRAINT outbox_event_type_is_word CHECK (
         typeof(event_type) = 'text'
         AND length(event_type) BETWEEN 1 AND 128
+        AND instr(event_type, char(0)) = 0
         AND event_type NOT GLOB '*[^A-Za-z0-9._:/-]*'
     ),
     CONSTRAINT outbox_payload_is_text CHECK (typeof(payload_json) = 'text')

@@ -121,6 +121,34 @@ def test_create_has_the_columns_and_checks(box: sqlite3.Connection):
         )
 
 
+@pytest.mark.parametrize(
+    "odd",
+    ["''", "'a b'", "'é'", "x'61'", "'a' || char(0)", "CAST(x'6100ff' AS TEXT)", f"'{'a' * 129}'"],
+)
+@pytest.mark.parametrize(
+    ("rule", "row"),
+    [("outbox_id_is_identifier", "{}, 't'"), ("outbox_event_type_is_word", "'a', {}")],
+)
+def test_create_refuses_what_record_would(box: sqlite3.Connection, rule: str, row: str, odd: str):
+    """No record of plain SQL has an id or a type that would stop the others."""
+    with pytest.raises(sqlite3.IntegrityError, match=rule):
+        box.execute(
+            "INSERT INTO outbox (id, event_type, payload_json, state, created_at) "
+            f"VALUES ({row.format(odd)}, '{{}}', 'pending', 'now')"
+        )
+
+
+def test_create_minds_no_encoding(outbox_path: Path):
+    """An application may keep its texts in UTF-16, with two bytes a letter."""
+    with closing(sqlite3.connect(outbox_path, isolation_level=None)) as con:
+        con.execute("PRAGMA encoding = 'UTF-16'")
+        create_outbox(con)
+        made = record(con, "made", {}, id="a" * 64)
+
+        assert con.execute("PRAGMA encoding").fetchone()[0].startswith("UTF-16")
+        assert pending(con) == [made]
+
+
 def test_create_takes_records_of_plain_sql(box: sqlite3.Connection):
     """A trigger, or a program in another language, needs to know five columns only."""
     box.execute(
