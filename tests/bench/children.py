@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from lease import jobs
@@ -15,16 +15,17 @@ from tests.bench.floor import plain_open
 from tests.bench.rounds import timed
 
 
-def work(path: str, owner: str, seconds: float) -> dict[str, Any]:
+def work(path: str, owner: str, seconds: float, send_s: float) -> dict[str, Any]:
     """Deliver from a queue for a while; say when each job was done, and how often a lock hurt.
 
-    The instants are those of the one clock that all processes of a machine share.
+    A send takes `send_s`. The instants are those of the one clock that all processes of a machine
+    share.
     """
     done: list[float] = []
     troubles: list[object] = []
     dispatcher = Dispatcher(
         path,
-        _confirm,
+        lambda _: sleep(send_s) is None,
         owner=owner,
         on_result=lambda _: done.append(monotonic()),
         on_trouble=troubles.append,
