@@ -91,3 +91,10 @@ def test_next_due_takes_no_lock(con: sqlite3.Connection, queue_path: Path) -> No
 
     with writing(queue_path), unchanged(con, queue_path):
         assert jobs.next_due(con) == NOW
+
+
+def test_next_due_that_is_interrupted(con: sqlite3.Connection):
+    """Only a missing tree makes it read all jobs; any other error comes out."""
+    con.set_progress_handler(lambda: 1, 1)
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        jobs.next_due(con)
