@@ -46,7 +46,7 @@ class Dispatcher:
             several threads at a time.
         owner: identifier of the worker; another one for each that runs at a time.
         concurrency: how many jobs are sent at a time, 1-1000. One at a time, they are sent in
-            order, by the thread that runs, and each result is told before the next claim.
+            order, by the thread that runs, and each result is told before the next send.
         lease_ms: longest lease, milliseconds from 1: how long a job waits for another worker
             after this one has died.
         base_ms: backoff after the first attempt, milliseconds from 1.

@@ -95,8 +95,7 @@ class Run:
         """
         free = self._free()
         if self._work.records:
-            # One by one, a result is told before the next job is claimed.
-            self._work.commit(con, free if self._concurrency > 1 else 0)
+            self._work.commit(con, free)
             return 0
         if not free:
             return 0

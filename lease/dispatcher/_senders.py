@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -25,28 +26,47 @@ class Senders(Protocol):
     def hand(self, hand: Hand) -> None:
         """Have a job sent."""
 
+    def lend(self) -> None:
+        """Use the thread that runs, which has nothing else to do until an answer comes."""
+
     def end(self, *, is_idle: bool) -> None:
         """Let the threads go; wait for them if all have answered, for a send may never end."""
 
 
-def senders(concurrency: int, send: Send, mail: Mail) -> Senders:
+def senders(concurrency: int, send: Send, mail: Mail, now: Callable[[], int]) -> Senders:
     """Return what sends so many jobs at a time."""
-    return SenderThreads(concurrency, send, mail) if concurrency > 1 else InlineSender(send, mail)
+    if concurrency > 1:
+        return SenderThreads(concurrency, send, mail)
+    return InlineSender(send, mail, now)
 
 
 class InlineSender:
-    """Sends in the thread that hands in, one job after the other."""
+    """Sends in the thread that runs, one job after the other."""
 
-    def __init__(self, send: Send, mail: Mail) -> None:
+    def __init__(self, send: Send, mail: Mail, now: Callable[[], int]) -> None:
         self._send = send
         self._mail = mail
+        self._now = now
+        self._hands: list[Hand] = []
 
     def start(self) -> None:
         """Do nothing: there is no thread."""
 
     def hand(self, hand: Hand) -> None:
-        """Send a job, and return when that is over."""
-        self._mail.put(_answer(self._send, hand))
+        """Keep a job until the thread has time: the result before it is told first."""
+        self._hands.append(hand)
+
+    def lend(self) -> None:
+        """Send what was handed in, and return when that is over."""
+        while self._hands:
+            now_ms = self._now()
+            hand = self._hands.pop(0)
+            # Telling may have taken longer than a lease that could not be renewed.
+            if hand.is_lost or hand.ticket["lease_until"] <= now_ms:
+                hand.is_lost = True
+                self._mail.put(Answer(hand, None, None))
+            else:
+                self._mail.put(_answer(self._send, hand))
 
     def end(self, *, is_idle: bool) -> None:
         """Do nothing: there is no thread."""
@@ -77,6 +97,9 @@ class SenderThreads:
     def hand(self, hand: Hand) -> None:
         """Give a job to the next free thread."""
         self._hands.put(hand)
+
+    def lend(self) -> None:
+        """Do nothing: there are threads of its own."""
 
     def end(self, *, is_idle: bool) -> None:
         """Let each thread end after its send, and wait for that if there is none."""

@@ -48,7 +48,7 @@ class Work:
         self._mail = mail
         self._turns = Turns(options.path, lambda error: mail.put(Trouble(error)))
         self._renewals = Renewals(options, self._turns, mail)
-        self._senders = senders(concurrency, options.send, mail)
+        self._senders = senders(concurrency, options.send, mail, self.now)
         self._is_hushed = False
         #: Whether it is of any use to send more.
         self.breaker = Breaker(options.give_up_after)
@@ -175,6 +175,7 @@ class Work:
             self._tell(record.hand, status or "stale", record.delay_ms, record.error)
 
     def _take_in(self, timeout_s: float | None) -> None:
+        self._senders.lend()
         with suppress(Empty):
             self._accept(self._mail.get(timeout=timeout_s))
             while True:

@@ -14,6 +14,7 @@ from lease import WIDE, Event, Permanent, Retryable, jobs
 from lease.dispatcher import Dispatcher, Result, Tally, _work
 from lease.dispatcher._hand import Hand
 from lease.dispatcher._mail import Answer, Mail
+from lease.dispatcher._renewals import Renewals
 from lease.dispatcher._senders import SenderThreads, senders
 from tests.support.cli import until
 from tests.support.dispatcher import (
@@ -239,16 +240,135 @@ def test_run_of_one_send_at_a_time_sends_in_its_own_thread(
     assert tally.done == (2 if until == "drained" else 1)
 
 
-def test_run_of_one_send_at_a_time_tells_before_it_claims(
+def test_run_of_one_send_at_a_time_tells_before_it_sends(
     con: sqlite3.Connection, start: Start
 ) -> None:
-    """Whoever stops it when told of a job has stopped it before the next one."""
-    put_many(con, 2)
+    """A result is told while the next job is in hand, claimed together, and before its send."""
+    put_many(con, 3)
+    seen: list[tuple[str, list[str]]] = []
+    worker = start(
+        lambda event: seen.append((f"send {event['id']}", states(con))) is None,
+        on_result=lambda result: seen.append((f"told {result.id}", states(con))),
+    )
+
+    assert worker.run("drained") == Tally(done=3)
+    assert seen == [
+        ("send job-1", ["leased", "pending", "pending"]),
+        ("told job-1", ["done", "leased", "pending"]),
+        ("send job-2", ["done", "leased", "pending"]),
+        ("told job-2", ["done", "done", "leased"]),
+        ("send job-3", ["done", "done", "leased"]),
+        ("told job-3", ["done", "done", "done"]),
+    ]
+
+
+def test_run_of_one_send_at_a_time_takes_one_commit_a_job(
+    con: sqlite3.Connection, start: Start, batches: list[tuple[int, int]]
+) -> None:
+    """Each result is recorded together with the next claim."""
+    put_many(con, 3)
+
+    assert start(Sender()).run("drained") == Tally(done=3)
+    assert batches == [(0, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_run_of_one_send_at_a_time_ends_after_the_job_in_hand(
+    con: sqlite3.Connection, start: Start
+) -> None:
+    """Whoever stops it when told of a job gets the one sent that is claimed, and no other."""
+    put_many(con, 3)
     stop = Stopper()
     stop.worker = worker = start(Sender(), on_result=stop)
 
-    assert worker.run() == Tally(done=1)
-    assert (job(con, "job-2")["status"], job(con, "job-2")["attempts"]) == ("pending", 0)
+    assert worker.run() == Tally(done=2)
+    assert states(con) == ["done", "done", "pending"]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a bug"), KeyboardInterrupt()])
+def test_run_of_one_send_at_a_time_is_ended_by_a_callback_after_the_job_in_hand(
+    con: sqlite3.Connection, start: Start, error: BaseException
+) -> None:
+    """It is sent and recorded, which is told nobody."""
+    put_many(con, 3)
+    sender = Sender()
+
+    with pytest.raises(type(error)) as caught:
+        start(sender, on_result=raising(error)).run()
+
+    assert caught.value is error
+    assert not hasattr(error, "__notes__")
+    assert [event["id"] for event in sender.sent] == ["job-1", "job-2"]
+    assert states(con) == ["done", "done", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("passed_ms", "tally", "sent"),
+    [(999, Tally(done=2), ["job-1", "job-2"]), (1000, Tally(done=1, stale=1), ["job-1"])],
+)
+def test_run_of_one_send_at_a_time_sends_nothing_after_its_lease(
+    con: sqlite3.Connection,
+    start: Start,
+    time: Time,
+    passed_ms: int,
+    tally: Tally,
+    sent: list[str],
+) -> None:
+    """Whoever is told may take longer than the job in hand lives, whose lease ends with it."""
+    put_pending(con, id="job-1", deadline=DAY)
+    put_pending(con, id="job-2", deadline=NOW + 1000)
+    sender = Sender()
+    results: list[tuple[str, str]] = []
+
+    def tell(result: Result) -> None:
+        if not results:
+            time.now_ms += passed_ms
+        results.append((result.id, result.status))
+
+    assert start(sender, lease_ms=DAY, on_result=tell).run("drained") == tally
+    assert [event["id"] for event in sender.sent] == sent
+    assert results == [("job-1", "done"), ("job-2", "done" if len(sent) == 2 else "stale")]
+
+
+def test_run_of_one_send_at_a_time_sends_nothing_that_another_worker_has(
+    con: sqlite3.Connection, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a renewal found to be lost while the result before it was told is not sent."""
+    put_many(con, 2)
+    kept: list[Hand] = []
+    keep = Renewals.keep
+
+    def watch(renewals: Renewals, ticket: Any, now_ms: int) -> Hand:
+        kept.append(keep(renewals, ticket, now_ms))
+        return kept[-1]
+
+    def lose(_result: Result) -> None:
+        kept[-1].is_lost = True
+        worker.stop()
+
+    monkeypatch.setattr(Renewals, "keep", watch)
+    sender = Sender()
+    worker = start(sender, on_result=lose)
+
+    assert worker.run() == Tally(done=1, stale=1)
+    assert [event["id"] for event in sender.sent] == ["job-1"]
+
+
+def test_run_of_one_send_at_a_time_is_ended_by_its_clock(
+    con: sqlite3.Connection, start: Start, time: Time
+) -> None:
+    """The job in hand is not sent when nobody knows whether it may be; its lease runs out."""
+    put_many(con, 2)
+    sender = Sender()
+
+    def break_the_clock(_result: Result) -> None:
+        time.now_ms = -1
+
+    with pytest.raises(ValueError, match=r"clock\(\) must be") as caught:
+        start(sender, on_result=break_the_clock).run()
+
+    assert len(caught.value.__notes__) == 1
+    assert [event["id"] for event in sender.sent] == ["job-1"]
+    assert states(con) == ["done", "leased"]
 
 
 def test_run_tells_each_its_own_result(con: sqlite3.Connection, start: Start) -> None:
@@ -644,11 +764,12 @@ def test_senders_let_go_of_what_cannot_be_recorded(
 ) -> None:
     """From the end of its send on, such a job's lease is not renewed, whoever is held up."""
     mail = Mail()
-    ticket: Any = {"id": "job-1", "qty": 1}
+    ticket: Any = {"id": "job-1", "qty": 1, "lease_until": NOW + 1}
     hand = Hand(ticket, is_clipped=False)
-    sending = senders(concurrency, Sender(answer), mail)
+    sending = senders(concurrency, Sender(answer), mail, lambda: NOW)
     sending.start()
     sending.hand(hand)
+    sending.lend()
     sending.end(is_idle=True)
 
     assert mail.get_nowait().hand is hand  # type: ignore[union-attr]  # an answer, hence of a hand
