@@ -22,7 +22,7 @@ from typing import Self
 from lease.db.connection import StrPath
 
 # Only the next one in line looks often; the others have a whole transaction's time to move up.
-_INNER_PAUSE_S = 0.0001
+_INNER_PAUSE_S = 0.00005
 _OUTER_PAUSE_S = 0.0005
 
 # At a gate that stayed shut: ten times as many transactions, and still longer than a line of
