@@ -26,6 +26,14 @@ from tests.support.layouts import MIGRATIONS
 YOYO = Path(sysconfig.get_path("scripts"), "yoyo")
 
 
+@pytest.fixture(autouse=True)
+def nothing_read_yet() -> Iterator[None]:
+    """Let each test find the migrations as a new process does, and leave none of its own."""
+    migrations_of_yoyo._shipped.cache_clear()
+    yield
+    migrations_of_yoyo._shipped.cache_clear()
+
+
 def yoyo(command: str, path: Path, *options: str) -> str:
     """Run the stock command on the queue set of a file, as a DBA would."""
     database = ("-d", f"sqlite:///{path}", "-m", "^queue_")
@@ -214,6 +222,19 @@ def test_makes_no_temporary_folder(queue_path: Path, monkeypatch: pytest.MonkeyP
     open_queue(queue_path).close()
 
     assert states(queue_path) == dict.fromkeys(shipped(queue_path), "A")
+
+
+def test_reads_the_migrations_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A process that makes many files splits their SQL for the first of them alone."""
+    open_queue(tmp_path / "first.db").close()
+
+    def refuse(*_sources: str) -> None:
+        raise AssertionError("read the migrations again")
+
+    monkeypatch.setattr(migrations_of_yoyo, "read_migrations", refuse)
+    open_queue(tmp_path / "second.db").close()
+
+    assert states(tmp_path / "second.db") == dict.fromkeys(shipped(tmp_path / "second.db"), "A")
 
 
 @pytest.mark.usefixtures("packed")
