@@ -79,9 +79,15 @@ def apply(con: sqlite3.Connection, names: list[str]) -> None:
     """
     with _plain_rows(con):
         backend = BorrowedConnection(con)
+        migrations = _shipped(tuple(names))
+        # The bookkeeping comes last: a new file's pages are given out in order, and what a verb
+        # writes costs least beside the first page, which each commit writes as well.
+        for migration in migrations:
+            migration.process_steps(backend, "apply")
         internalmigrations.upgrade(backend)
-        for migration in _shipped(tuple(names)):
-            backend.apply_one(migration)
+        for migration in migrations:
+            backend.log_migration(migration, "apply")
+            backend.mark_one(migration, log=False)
 
 
 # To split the SQL into its statements takes yoyo five times as long as to run them.

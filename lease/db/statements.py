@@ -39,6 +39,10 @@ class Statement(NamedTuple):
 
     def many(self, con: sqlite3.Connection, **parameters: Value) -> list[Row]:
         """Run it and return all rows."""
+        return self._rows(con, parameters)
+
+    def _rows(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> list[Row]:
+        """Fetch to the end: a RETURNING that is half read would make COMMIT fail."""
         cursor = self._cursor(con, parameters)
         rows: list[Row] = []
         if con.text_factory is str:
@@ -51,17 +55,6 @@ class Statement(NamedTuple):
             else:
                 return rows
         return rows + fetched_as_text(con, cursor)
-
-    def _rows(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> list[Row]:
-        """Fetch one row at most, and to the end: an unfetched RETURNING would make COMMIT fail."""
-        cursor = self._cursor(con, parameters)
-        if con.text_factory is str:
-            try:
-                return cursor.fetchall()
-            except sqlite3.OperationalError as error:
-                if not is_about_text(error):
-                    raise
-        return fetched_as_text(con, cursor)
 
     def _cursor(self, con: sqlite3.Connection, parameters: dict[str, Value]) -> sqlite3.Cursor:
         try:

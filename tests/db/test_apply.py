@@ -137,6 +137,20 @@ def test_stock_apply_makes_current_file(queue_path: Path):
     assert texts[0] == texts[1]
 
 
+def test_gives_the_first_pages_to_the_jobs(queue_path: Path):
+    """What each verb writes lies beside the first page of a new file, and the bookkeeping last."""
+    with closing(open_queue(queue_path)) as con:
+        names = [
+            name
+            for (name,) in con.execute(
+                "SELECT tbl_name FROM sqlite_schema WHERE rootpage > 0 ORDER BY rootpage"
+            )
+        ]
+
+    assert names[:3] == ["jobs", "jobs", "sqlite_sequence"]
+    assert {name for name in names if name.startswith("_yoyo")} == set(names[-6:])
+
+
 def test_ignores_stale_lock(queue_path: Path):
     """A lock row that a killed yoyo left behind holds nobody up."""
     with closing(connect(queue_path)) as con:
